@@ -1,0 +1,3 @@
+from paylock.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The subcommands of `paylock`, one module each; every module exposes its click command as `command`."""
