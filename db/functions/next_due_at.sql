@@ -1,0 +1,21 @@
+-- payroll.next_due_at() -> (due_at, seconds_until)
+--   When work is next due without anybody's doing: the next schedule to open or the next run to pay.
+-- Returns: due_at, and the seconds until then by the database's clock (0 when it is due already); both NULL when nothing
+--   is planned. A pod waits by seconds_until: its own clock decides nothing.
+-- Errors: none.   Tables: pay_schedule, pay_run (read, by their partial indexes).   Called by: payroll_pod.
+CREATE OR REPLACE FUNCTION payroll.next_due_at(OUT due_at timestamptz, OUT seconds_until double precision)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, payroll, pg_temp
+AS $$
+DECLARE
+    clock constant timestamptz := payroll.read_clock();
+BEGIN
+    due_at := least(
+        (SELECT s.next_open_at FROM payroll.pay_schedule AS s WHERE s.state = 'active' ORDER BY s.next_open_at LIMIT 1),
+        (SELECT r.next_serve_at FROM payroll.pay_run AS r
+         WHERE r.state IN ('approved', 'paying', 'awaiting_funds') AND r.pending_count > 0 AND r.next_serve_at > clock
+         ORDER BY r.next_serve_at LIMIT 1)
+    );
+    seconds_until := greatest(0, extract(epoch FROM due_at - clock));
+END
+$$;
