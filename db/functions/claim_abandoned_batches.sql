@@ -37,6 +37,7 @@ BEGIN
         FROM payroll.payment_batch AS b
         LEFT JOIN payroll.pod AS owner ON owner.pod = b.claimed_by
         WHERE b.state IN ('claimed', 'signed')
+          AND NOT (b.state = 'claimed' AND b.held_reason IS NOT NULL)   -- giving it back would only have it held again
           AND CASE
               WHEN b.claimed_by = claim_abandoned_batches.pod
               THEN NOT b.batch_id = ANY (coalesce(claim_abandoned_batches.tracked, '{}')) AND b.claimed_at + owner.lease < clock
@@ -48,7 +49,8 @@ BEGIN
         PERFORM FROM payroll.pay_run AS r WHERE r.run_id = abandoned.run_id FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;        -- somebody works on this run; the next call looks again
         batch := payroll.lock_batch(abandoned.batch_id);
-        CONTINUE WHEN batch.state NOT IN ('claimed', 'signed') OR batch.claim_token <> abandoned.claim_token;
+        CONTINUE WHEN batch.state NOT IN ('claimed', 'signed') OR batch.claim_token <> abandoned.claim_token
+                      OR (batch.state = 'claimed' AND batch.held_reason IS NOT NULL);
         IF batch.state = 'claimed' THEN
             PERFORM payroll.return_payments(batch.batch_id, 'abandoned by ' || batch.claimed_by);
             CONTINUE;

@@ -12,7 +12,8 @@
 --   channel_sequence  the channel's sequence as of that ledger or a later one; needed only when the transaction failed
 --                     with a code other than tx_failed, because such a one may not have used its sequence number
 -- Returns the batch's state: 'succeeded' (its payments are paid), 'failed' (nobody was paid; final reasons fail a payment, all others
---   go into a new batch), or 'signed' (in a ledger, but the slot is still unused: the batch stays open on it).
+--   go into a new batch), or 'signed' (in a ledger, but the slot is still unused, or another envelope of the batch may have
+--   used it: the batch stays open on it).
 -- Errors: PL001 a parameter is missing, or the number of codes is not the number of operations; PL002 no such batch, or not one of
 --   its hashes; PL005 an earlier report says otherwise: nothing is changed, a person must look; PL009 the evidence is
 --   not sufficient (channel_sequence is missing).
@@ -52,7 +53,7 @@ BEGIN
     batch := payroll.lock_batch(settle_batch.batch_id);
     SELECT e.* INTO seen FROM payroll.envelope AS e
     WHERE e.batch_id = settle_batch.batch_id AND settle_batch.tx_hash IN (e.inner_hash, e.outer_hash)
-    ORDER BY e.envelope_id LIMIT 1;
+    ORDER BY e.outer_hash = settle_batch.tx_hash DESC NULLS LAST, e.envelope_id LIMIT 1;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'transaction % is not an envelope of batch %', encode(settle_batch.tx_hash, 'hex'), settle_batch.batch_id
             USING ERRCODE = 'PL002';
@@ -90,6 +91,15 @@ BEGIN
                 USING ERRCODE = 'PL009', HINT = 'Read the channel account''s sequence as of that ledger or a later one, and pass it.';
         ELSIF settle_batch.channel_sequence < batch.slot THEN
             RETURN batch.state;     -- unused: the batch keeps it
+        END IF;
+        -- The slot is used, but not by this transaction. Was it by another of our envelopes? Then its payments are paid, and
+        -- giving them back would pay them twice. So the batch stays open until each of its envelopes is accounted for.
+        IF EXISTS (
+            SELECT FROM payroll.envelope AS e
+            WHERE e.batch_id = settle_batch.batch_id AND e.envelope_id <> seen.envelope_id
+              AND (e.ledger IS NULL OR e.result_code IN ('tx_success', 'tx_failed'))
+        ) THEN
+            RETURN batch.state;
         END IF;
     END IF;
 
@@ -166,9 +176,12 @@ BEGIN
     SET in_flight_count = r.in_flight_count - open_lines,
         paid_count = r.paid_count + paid, failed_count = r.failed_count + failed, held_count = r.held_count + held,
         pending_count = r.pending_count + returned, cancelled_count = r.cancelled_count + cancelled,
-        funding_failures = CASE WHEN source_code IS NOT NULL THEN r.funding_failures + 1 WHEN paid > 0 THEN 0 ELSE r.funding_failures END,
-        -- The source must be mended: wait 5, 10, 20 … at most 600 seconds, then try again.
-        next_serve_at = CASE WHEN source_code IS NOT NULL AND returned > 0
+        -- The source must be mended: wait 5, 10, 20 … at most 600 seconds, then try again. Batches that were in flight
+        -- beside the first one that failed don't lengthen the wait.
+        funding_failures = CASE
+            WHEN source_code IS NOT NULL AND r.state = 'paying' THEN r.funding_failures + 1
+            WHEN paid > 0 THEN 0 ELSE r.funding_failures END,
+        next_serve_at = CASE WHEN source_code IS NOT NULL AND returned > 0 AND r.state = 'paying'
             THEN clock + make_interval(secs => least(600, 5 * 2 ^ least(r.funding_failures, 8))) ELSE r.next_serve_at END,
         state = CASE WHEN source_code IS NOT NULL AND returned > 0 AND r.state = 'paying'
             THEN 'awaiting_funds'::payroll.run_state ELSE r.state END,
