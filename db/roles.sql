@@ -23,14 +23,24 @@ BEGIN
             END;
         END IF;
     END LOOP;
-    -- The installing role must be able to act as the owner.
-    IF NOT pg_catalog.pg_has_role(current_user, 'payroll_owner', 'MEMBER') THEN
-        EXECUTE format('GRANT payroll_owner TO %I', current_user);
+    -- The installing role must be able to act as the owner. Since PostgreSQL 16 whoever created a role is a member
+    -- of it that may grant it, but not act as it: so grant, and see whether that was needed only when it fails.
+    IF NOT (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) THEN
+        BEGIN
+            EXECUTE format('GRANT payroll_owner TO %I', current_user);
+        EXCEPTION WHEN insufficient_privilege THEN
+            IF NOT pg_catalog.pg_has_role(current_user, 'payroll_owner', 'MEMBER') THEN
+                RAISE;
+            END IF;
+        END;
+    END IF;
+    -- Not IF NOT EXISTS: that asks for CREATE on the database even where the schema is there.
+    IF pg_catalog.to_regnamespace('payroll') IS NULL THEN
+        CREATE SCHEMA payroll AUTHORIZATION payroll_owner;
     END IF;
 END
 $$;
 
-CREATE SCHEMA IF NOT EXISTS payroll AUTHORIZATION payroll_owner;
 COMMENT ON SCHEMA payroll IS 'Paylock: payroll on Stellar. Read db/README.md first.';
 
 -- What payroll_owner creates from here on is executable by nobody until db/grants.sql says so.

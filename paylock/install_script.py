@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 
 from paylock.migrate import ADVISORY_LOCK, LOCK_TIMEOUT, VALIDATE_FUNCTIONS
-from paylock.sql_files import Migration, SqlFile, SqlTree
+from paylock.sql_files import Migration, SqlFile, SqlTree, read_tree, sql_directory
 
 _HEADER = """\
 -- Installs or upgrades Paylock: psql -X -d DATABASE -f install.sql
@@ -72,3 +72,12 @@ def _parts(tree: SqlTree, *, whole: bool) -> Iterator[str]:
     yield "SET LOCAL check_function_bodies = on;"
     yield VALIDATE_FUNCTIONS.rstrip().rstrip(";") + " \\g /dev/null"
     yield f"COMMIT;\nSELECT pg_advisory_unlock({ADVISORY_LOCK}) \\g /dev/null\n"
+
+
+def main() -> None:
+    """Writes `db/install.sql` of the checkout (`make install-sql`)."""
+    (sql_directory() / "install.sql").write_text(install_script(read_tree(), whole=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+# Two commands for newcomers: `make demo` and `make test`. They need git, make and Python 3.11 or newer, nothing else.
+# PYTHON=… chooses the interpreter; KEEP=1 leaves the demo running; TESTS=… names what to test.
+
+PY = .venv/bin/python
+TESTS ?= tests
+
+.PHONY: help demo test check isolation bench lint lock install-sql venv venv-dev clean
+
+help:
+	@echo 'make demo         pay a whole payroll on this machine, start to end (KEEP=1: leave it running)'
+	@echo 'make test         lint, types and all tests (TESTS=tests/sql for a part)'
+	@echo 'make isolation    all interleavings of concurrent sessions (needs isolationtester)'
+	@echo 'make bench        speed and memory, as ratios within one run'
+	@echo 'make lint         ruff, mypy, squawk'
+	@echo 'make install-sql  write db/install.sql again after a change in db/'
+	@echo 'make lock         pin the packages again (needs uv; UPGRADE=1 takes newer ones)'
+	@echo 'make clean        remove .venv and everything that was generated'
+
+venv:
+	@PYTHON="$(PYTHON)" scripts/venv requirements.txt
+
+venv-dev:
+	@PYTHON="$(PYTHON)" scripts/venv requirements-dev.txt
+
+demo: venv
+	@.venv/bin/paylock demo $(if $(KEEP),--keep)
+
+test: lint check
+
+check: venv-dev
+	$(PY) -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(TESTS)
+
+isolation: venv-dev
+	$(PY) -m pytest tests/isolation -s
+
+bench: venv-dev
+	$(PY) -m bench
+
+lint: venv-dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy $(wildcard notifier paylock sandbox tests bench)
+	.venv/bin/squawk $(wildcard db/migrations/*.sql)
+
+install-sql: venv
+	$(PY) -m paylock.install_script
+
+lock: venv-dev
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" scripts/lock $(if $(UPGRADE),--upgrade)
+
+clean:
+	rm -rf .venv .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
