@@ -44,13 +44,14 @@ def result_codes(connection: psycopg.Connection) -> str:
     """docs/result-codes.md: the network's codes, their class, and what a clerk reads."""
     rows = connection.execute(
         "SELECT class, code, level, reason FROM payroll.result_code"
-        " ORDER BY array_position(ARRAY['payee','source','same_slot','look_first','defect','success'], class), level, code"
+        " ORDER BY array_position("
+        "ARRAY['payee', 'source', 'same_slot', 'look_first', 'defect', 'success'], class), level, code"
     ).fetchall()
     lines = [
         "# Result codes",
         "",
         _PRINTED,
-        "A code that isn't listed counts as `defect`: held, a person looks; never retried for ever, never lost.",
+        "A code that isn't listed counts as `defect`: it is held until a person looks.",
         "",
         "| class | effect |",
         "|---|---|",
@@ -80,8 +81,8 @@ def privileges(connection: psycopg.Connection) -> str:
     ).fetchall()
     relations = connection.execute(
         "SELECT c.relname, ARRAY(SELECT r FROM unnest(%s::text[]) AS r"
-        " WHERE has_table_privilege(r, c.oid, 'SELECT') ORDER BY 1)"
-        " FROM pg_class AS c WHERE c.relnamespace = 'payroll'::regnamespace AND c.relkind IN ('r', 'v') ORDER BY 1",
+        " WHERE has_table_privilege(r, c.oid, 'SELECT') ORDER BY 1) FROM pg_class AS c"
+        " WHERE c.relnamespace = 'payroll'::regnamespace AND c.relkind IN ('r', 'v') ORDER BY 1",
         (list(_ROLES),),
     ).fetchall()
     lines = [
