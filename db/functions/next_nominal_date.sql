@@ -56,8 +56,8 @@ BEGIN
         END IF;
 
     ELSIF frequency = 'monthly' THEN
-        months := (date_part('year', earliest) - date_part('year', anchor)) * 12
-            + date_part('month', earliest) - date_part('month', anchor);
+        months := ((date_part('year', earliest) - date_part('year', anchor)) * 12
+            + date_part('month', earliest) - date_part('month', anchor))::integer;
         months := (months + every - 1) / every * every;
         -- A month may lack all the days (SKIP=OMIT). Day 29, 30 or 31 comes back within 6 steps if the steps reach other
         -- months. If they stay in February, leap years decide, and those come back within 16 steps (INTERVAL=900 is 75

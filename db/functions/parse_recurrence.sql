@@ -45,7 +45,7 @@ DECLARE
     part_value text;
     item text;
     day integer;
-    parts jsonb := '{}';
+    parts jsonb := '{}'::jsonb;
 BEGIN
     IF body IS NULL OR body = '' THEN
         RAISE EXCEPTION 'the recurrence rule is empty: write ONCE, FREQ=WEEKLY;BYDAY=… or FREQ=MONTHLY;BYMONTHDAY=…'
