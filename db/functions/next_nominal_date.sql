@@ -32,16 +32,17 @@ IMMUTABLE
 PARALLEL SAFE
 AS $function$
 DECLARE
-    earliest date := GREATEST(after + 1, anchor);
+    earliest date;
     found_date date;
     anchor_monday date;
     weeks integer;
     month_start date;
     months integer;
 BEGIN
-    IF anchor IS NULL OR anchor < DATE '0001-01-01' OR earliest > DATE '9999-12-31' THEN
+    IF anchor IS NULL OR anchor < DATE '0001-01-01' OR GREATEST(after, anchor - 1) >= DATE '9999-12-31' THEN
         RETURN NULL;
     END IF;
+    earliest := GREATEST(after + 1, anchor);
 
     IF frequency = 'weekly' THEN
         anchor_monday := anchor - (anchor - DATE '0001-01-01') % 7;  -- 0001-01-01 was a Monday

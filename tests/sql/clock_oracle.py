@@ -1,4 +1,4 @@
-"""What a wall clock's reading means, computed with zoneinfo: the first moment that shows it, or the end of the gap.
+"""What a wall clock's reading means, by zoneinfo: the first moment that shows it, or the end of the gap.
 
 Imports nothing of the project.
 """
@@ -11,10 +11,10 @@ SECOND = timedelta(seconds=1)
 
 
 def clock_changes(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[datetime]:
-    """The moments (UTC) at which the zone's offset changes, found by halving; at most one in three days."""
+    """The moments (UTC) at which the zone's offset changes, found by halving; at most one in six days."""
     before = start
     while before < end:
-        after = before + timedelta(days=3)
+        after = before + timedelta(days=6)
         if _offset(zone, before) != _offset(zone, after):
             yield _change_between(zone, before, after)
         before = after
@@ -26,7 +26,9 @@ def pay_moment(zone: ZoneInfo, local: datetime) -> datetime:
     if moment.astimezone(zone).replace(tzinfo=None) == local:
         return moment
     span = timedelta(hours=26)
-    return _change_between(zone, (moment - span).replace(microsecond=0), (moment + span).replace(microsecond=0))
+    return _change_between(
+        zone, (moment - span).replace(microsecond=0), (moment + span).replace(microsecond=0)
+    )
 
 
 def _offset(zone: ZoneInfo, moment: datetime) -> timedelta:

@@ -11,7 +11,7 @@ from tests.database_server import Database, Server, empty_database
 
 @pytest.fixture(scope="session")
 def sql_database(postgres_server: Server, database_template: str) -> Iterator[Database]:
-    """A database that the tests of this folder share. Whoever commits into it takes a fresh one (`database`) instead."""
+    """A database that this folder's tests share. Whoever commits takes a fresh one (`database`) instead."""
     with empty_database(postgres_server, database_template) as database:
         yield database
 

@@ -1,7 +1,7 @@
-"""What a recurrence rule means, computed without our SQL: by dateutil, and for SKIP=BACKWARD by plain counting.
+"""What a recurrence rule means, without our SQL: by dateutil, and for SKIP=BACKWARD by plain counting.
 
-Imports nothing of the project. An occurrence list ends at a horizon, plus the first date after it, so that every
-question up to the horizon has its answer in the list.
+Imports nothing of the project. An occurrence list ends at a horizon, plus the first date after it, so
+that every question up to the horizon has its answer in the list.
 """
 
 import calendar
@@ -72,9 +72,7 @@ def _every_occurrence(rule: Rule, anchor: date) -> Iterator[date]:
             wkst=rrule.MO,
         )
         return (moment.date() for moment in by_day)
-    by_month_day = rrule.rrule(
-        rrule.MONTHLY, dtstart=start, interval=rule.every, bymonthday=rule.month_days
-    )
+    by_month_day = rrule.rrule(rrule.MONTHLY, dtstart=start, interval=rule.every, bymonthday=rule.month_days)
     return (moment.date() for moment in by_month_day)
 
 
@@ -89,5 +87,3 @@ def _clamped(rule: Rule, anchor: date) -> Iterator[date]:
                 yield date(year, month, day)
         years, month0 = divmod(month - 1 + rule.every, 12)
         year, month = year + years, month0 + 1
-
-

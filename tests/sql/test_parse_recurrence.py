@@ -45,7 +45,7 @@ MALFORMED = [
     ("   ", "empty"),
     ("FREQ=WEEKLY;BYDAY=FR" + ";" * 500, "500"),
     ("MONTHLY", '"MONTHLY"'),
-    ("RRULE:", '""'),
+    ("RRULE:", "FREQ is missing"),
     ("RRULE:ONCE", '"ONCE"'),
     ("ONCE;FREQ=WEEKLY", '"ONCE"'),
     ("FREQ=WEEKLY;BYDAY=FR;", '""'),
@@ -130,7 +130,7 @@ def test_anything_else_is_refused_by_name(
 
 
 def shuffled(rule: Rule, seed: int) -> str:
-    """The rule's text with its parts and days in some order, in some case, with some of the optional parts."""
+    """The rule's text with its parts and days in some order and case, with some of the optional parts."""
     chance = random.Random(seed)
     parts = []
     for part in rule.parts():
@@ -143,9 +143,8 @@ def shuffled(rule: Rule, seed: int) -> str:
     if rule.frequency == "monthly" and rule.skip == "omit" and chance.random() < 0.5:
         parts.append("SKIP=OMIT")
     chance.shuffle(parts)
-    change_case = chance.choice([str.upper, str.lower, str.title, str])
-    prefix = chance.choice(["", "RRULE:"]) if rule.frequency != "once" else ""
-    return change_case(prefix + ";".join(parts))
+    text = chance.choice(["", "RRULE:"] if rule.frequency != "once" else [""]) + ";".join(parts)
+    return chance.choice([text, text.lower(), text.title()])
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
@@ -171,16 +170,34 @@ def test_order_and_case_of_the_parts_change_nothing(
         st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40),
         st.lists(
             st.sampled_from(
-                ["FREQ", "WEEKLY", "MONTHLY", "BYDAY", "BYMONTHDAY", "INTERVAL", "=", "=", ";", ",", "1", "-", "31"]
-                + list(WEEK_DAYS)
+                [
+                    *WEEK_DAYS,
+                    *[
+                        "FREQ",
+                        "WEEKLY",
+                        "MONTHLY",
+                        "BYDAY",
+                        "BYMONTHDAY",
+                        "INTERVAL",
+                        "=",
+                        "=",
+                        ";",
+                        ",",
+                        "1",
+                        "-",
+                        "31",
+                    ],
+                ]
             ),
             max_size=12,
         ).map("".join),
     )
 )
 def test_no_text_raises_anything_but_our_own_errors(connection: Connection, rule: str) -> None:
+    sqlstate = None
     try:
         with connection.transaction():
             connection.execute(PARSE, (rule,))
     except psycopg.Error as refusal:
-        assert refusal.sqlstate in ("PL001", "PL007"), rule
+        sqlstate = refusal.sqlstate
+    assert sqlstate in (None, "PL001", "PL007"), rule
