@@ -103,7 +103,9 @@ def read_configuration(environment: Mapping[str, str]) -> Configuration:
     reader = _Reader(environment)
     database_url = reader.text("DATABASE_URL", required=True)
     horizon_url = reader.text("HORIZON_URL", required=True)
-    if horizon_url and (urlsplit(horizon_url).scheme not in ("http", "https") or not urlsplit(horizon_url).netloc):
+    if horizon_url and (
+        urlsplit(horizon_url).scheme not in ("http", "https") or not urlsplit(horizon_url).netloc
+    ):
         reader.problems.append("PAYLOCK_HORIZON_URL must start with http:// or https:// and name a host")
     passphrase = reader.text("NETWORK_PASSPHRASE", required=True)
     channel_seed = reader.secret("CHANNEL_SEED")
@@ -126,7 +128,7 @@ def read_configuration(environment: Mapping[str, str]) -> Configuration:
         channel_seed=channel_seed,
         funding_secrets=funding,
         http_port=reader.number("HTTP_PORT", int, 8080, 0, 65535),
-        lease_seconds=reader.number("LEASE_SECONDS", int, 30, 1, 3600),
+        lease_seconds=reader.number("LEASE_SECONDS", int, 30, 5, 3600),
         poll_seconds=reader.number("POLL_SECONDS", float, 5.0, 1.0, 3600.0),
         concurrency=reader.number("CONCURRENCY", int, 10, 1, 1000),
         envelope_seconds=reader.number("ENVELOPE_SECONDS", int, 60, 1, 3600),

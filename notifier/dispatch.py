@@ -98,7 +98,7 @@ class Dispatcher:
 
     async def commit(self, tracked: TrackedBatch, envelope: Envelope) -> None:
         """Record an envelope, asking until answered: not one byte goes to the network before. Raises ClaimLost."""
-        await self._until_answered(
+        await self.until_answered(
             "record_envelope", lambda: self._database.record_envelope(tracked.batch, envelope), tracked
         )
         tracked.envelopes.append(envelope)
@@ -138,7 +138,7 @@ class Dispatcher:
                 case Later():
                     return self._postpone(tracked, decision)
                 case Hold(reason):
-                    return await self._hold(tracked, reason)
+                    return await self.hold(tracked, reason)
                 case Quarantine():
                     return await self._quarantine(tracked, decision)
                 case SearchChannel():
@@ -235,8 +235,10 @@ class Dispatcher:
             if not isinstance(reading, AccountReading) or reading.as_of_ledger < found.ledger:
                 return self._postpone(tracked, Later("the channel's sequence is not known as of that ledger"))
             sequence = reading.sequence
-        state = await self._until_answered(
-            "settle_batch", lambda: self._database.settle_batch(tracked.batch.batch_id, found, sequence), tracked
+        state = await self.until_answered(
+            "settle_batch",
+            lambda: self._database.settle_batch(tracked.batch.batch_id, found, sequence),
+            tracked,
         )
         crash_points.reach("after_settle")
         if state == "signed":
@@ -266,7 +268,9 @@ class Dispatcher:
         self._metrics.batches_settled.labels(state).inc()
         self._metrics.payments.labels("paid").inc(lines if found.successful else 0)
         self._metrics.payments.labels("failed").inc(failed)
-        self._metrics.ledger_to_settled.observe(max(0.0, (datetime.now(UTC) - found.closed_at).total_seconds()))
+        self._metrics.ledger_to_settled.observe(
+            max(0.0, (datetime.now(UTC) - found.closed_at).total_seconds())
+        )
         log.info(
             "settled",
             extra=_about(
@@ -280,16 +284,21 @@ class Dispatcher:
             ),
         )
 
-    async def _hold(self, tracked: TrackedBatch, reason: str) -> None:
-        await self._until_answered("hold_batch", lambda: self._database.hold_batch(tracked.batch, reason), tracked)
+    async def hold(self, tracked: TrackedBatch, reason: str) -> None:
+        """Stop sending a batch until a person resumes it."""
+        await self.until_answered(
+            "hold_batch", lambda: self._database.hold_batch(tracked.batch, reason), tracked
+        )
         self._metrics.batches_held.inc()
         log.error("held for a person", extra=_about(tracked, reason=reason))
         self._let_go(tracked)
 
     async def _quarantine(self, tracked: TrackedBatch, decision: Quarantine) -> None:
-        await self._until_answered(
+        await self.until_answered(
             "quarantine_batch",
-            lambda: self._database.quarantine_batch(tracked.batch.batch_id, decision.reason, decision.evidence),
+            lambda: self._database.quarantine_batch(
+                tracked.batch.batch_id, decision.reason, decision.evidence
+            ),
             tracked,
         )
         self._metrics.batches_quarantined.inc()
@@ -316,7 +325,12 @@ class Dispatcher:
             await self._clock.next_close(after=latest.sequence if latest else 0, seconds=LOOK_SECONDS)
             now = asyncio.get_running_loop().time()
             for tracked in self._tracker:
-                if tracked.envelopes and not tracked.busy and not tracked.stopped and tracked.not_before <= now:
+                if (
+                    tracked.envelopes
+                    and not tracked.busy
+                    and not tracked.stopped
+                    and tracked.not_before <= now
+                ):
                     self.start(tracked, self._look(tracked))
 
     def start(self, tracked: TrackedBatch, work: Awaitable[None]) -> asyncio.Task[None]:
@@ -371,9 +385,7 @@ class Dispatcher:
             decision = judge_open_batch(channel, lookups, uses, known)
         return decision
 
-    async def _until_answered(
-        self, what: str, call: Callable[[], Awaitable[T]], tracked: TrackedBatch
-    ) -> T:
+    async def until_answered(self, what: str, call: Callable[[], Awaitable[T]], tracked: TrackedBatch) -> T:
         """Repeat an idempotent call until the database has answered it."""
         backoff = Backoff(first=0.1, cap=5.0)
         while True:

@@ -90,7 +90,8 @@ def _transaction_bytes(batch: Batch, lines: tuple[Line, ...], inner_fee: int, ma
         raise UnbuildableBatch(f"slot {batch.slot} is not a sequence number")
     try:
         payments = [
-            Payment(line.destination, _asset(line), _amount(line), source=batch.funding_address) for line in lines
+            Payment(line.destination, _asset(line), _amount(line), source=batch.funding_address)
+            for line in lines
         ]
         transaction = Transaction(
             source=batch.channel_address,
@@ -126,7 +127,9 @@ class EnvelopeBuilder:
     `envelope_seconds`: how long after the ledger's close time an envelope stays valid.
     """
 
-    def __init__(self, network_passphrase: str, keyring: Keyring, envelope_seconds: int, base_fee: int) -> None:
+    def __init__(
+        self, network_passphrase: str, keyring: Keyring, envelope_seconds: int, base_fee: int
+    ) -> None:
         self._network_id = hashlib.sha256(network_passphrase.encode()).digest()
         self._keyring = keyring
         self._envelope_seconds = envelope_seconds
@@ -162,10 +165,18 @@ class EnvelopeBuilder:
         """The same inner transaction in a new fee bump with a higher bid. Raises KeyMissing, UnbuildableBatch."""
         inner = _inner_envelope(envelope)
         until = envelope.valid_until
-        return await self._wrap(batch, inner, envelope.inner_hash, fee_per_operation, until, envelope.as_of_ledger)
+        return await self._wrap(
+            batch, inner, envelope.inner_hash, fee_per_operation, until, envelope.as_of_ledger
+        )
 
     async def _wrap(
-        self, batch: Batch, inner: bytes, inner_hash: bytes, fee_per_operation: int, until: datetime, ledger: int
+        self,
+        batch: Batch,
+        inner: bytes,
+        inner_hash: bytes,
+        fee_per_operation: int,
+        until: datetime,
+        ledger: int,
     ) -> Envelope:
         """`inner` is the XDR of the inner TransactionEnvelope. A fee bump counts one operation more."""
         payer = self._keyring.funding(batch.funding_address)

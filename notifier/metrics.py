@@ -32,12 +32,16 @@ class Metrics:
         self.batches_claimed = counter("batches_claimed", "Batches claimed")
         self.batches_signed = counter("batches_signed", "Batches whose first envelope was committed")
         self.batches_submitted = counter("batches_submitted", "Batches sent for the first time")
-        self.batches_settled = counter("batches_settled", "Batches settled, by what the ledger did", "outcome")
+        self.batches_settled = counter(
+            "batches_settled", "Batches settled, by what the ledger did", "outcome"
+        )
         self.batches_released = counter("batches_released", "Batches given back before an envelope existed")
         self.batches_held = counter("batches_held", "Batches held for a person, as a defect")
         self.batches_quarantined = counter("batches_quarantined", "Batches whose slot something foreign used")
         self.payments = counter("payments_settled", "Payments settled, by outcome", "outcome")
-        self.payments_refused = counter("payments_refused", "Payments refused before signing, by code", "code")
+        self.payments_refused = counter(
+            "payments_refused", "Payments refused before signing, by code", "code"
+        )
         self.answers = counter("submission_answers", "What submissions were answered with", "kind")
         self.resends = counter("resends", "Envelopes sent again unchanged")
         self.resigns = counter("resigns", "New envelopes for the same slot, by why", "why")
@@ -45,10 +49,16 @@ class Metrics:
         self.claims_lost = counter("claims_lost", "Batches that another pod had taken over")
         self.reconnects = counter("listen_connects", "LISTEN connections made")
         self.database_errors = counter("database_errors", "Database calls without an answer")
-        self.due_to_submitted = histogram("due_to_submitted", "Run's due moment to first submission of a batch")
+        self.due_to_submitted = histogram(
+            "due_to_submitted", "Run's due moment to first submission of a batch"
+        )
         self.sign = histogram("sign", "Building and signing an envelope")
-        self.ledger_to_settled = histogram("ledger_to_settled", "Ledger's close to its settlement in the database")
-        self.in_flight = Gauge("paylock_batches_in_flight", "Batches this pod is responsible for", registry=registry)
+        self.ledger_to_settled = histogram(
+            "ledger_to_settled", "Ledger's close to its settlement in the database"
+        )
+        self.in_flight = Gauge(
+            "paylock_batches_in_flight", "Batches this pod is responsible for", registry=registry
+        )
         self.alerts = Gauge("paylock_alert", "Active alerts, by kind", ["kind"], registry=registry)
         self.database_gauge = Gauge(
             "paylock_database", "Gauges from the database's work_summary()", ["name"], registry=registry

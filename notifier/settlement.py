@@ -229,7 +229,9 @@ def _judge_used_slot(
         return SearchChannel()
     if isinstance(uses, NotAsked | Unknown):
         return Later(uses.reason, retry_after=uses.retry_after)
-    consumers = [use for use in uses.uses if use.found.successful or use.found.result_code in CONSUMING_FAILURES]
+    consumers = [
+        use for use in uses.uses if use.found.successful or use.found.result_code in CONSUMING_FAILURES
+    ]
     for use in uses.uses:
         ours = known.hashes & {use.tx_hash, use.inner_hash}
         if ours and not ours <= known.spent:

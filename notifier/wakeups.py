@@ -100,7 +100,8 @@ class Wakeups:
             except (psycopg.Error, OSError, TimeoutError) as error:
                 pause = backoff.next()
                 log.warning(
-                    "not listening for wake-ups", extra={"error": str(error).strip()[:200], "retry_in": round(pause, 2)}
+                    "not listening for wake-ups",
+                    extra={"error": str(error).strip()[:200], "retry_in": round(pause, 2)},
                 )
                 await asyncio.sleep(pause)
 

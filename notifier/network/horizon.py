@@ -121,7 +121,9 @@ class HorizonNetwork:
                 allow_redirects=form is None,
             ) as response:
                 body = await response.content.read(MAX_ANSWER_BYTES + 1)
-                while len(body) <= MAX_ANSWER_BYTES and (more := await response.content.read(MAX_ANSWER_BYTES)):
+                while len(body) <= MAX_ANSWER_BYTES and (
+                    more := await response.content.read(MAX_ANSWER_BYTES)
+                ):
                     body += more
                 if len(body) > MAX_ANSWER_BYTES:
                     return Unknown("answer too long")
@@ -171,7 +173,9 @@ class HorizonNetwork:
                     raise Unreadable("the answer is about another account")
                 if "Latest-Ledger" not in answer.headers:
                     raise Unreadable("no Latest-Ledger header")
-                return AccountReading(integer(record.get("sequence")), integer(answer.headers["Latest-Ledger"]))
+                return AccountReading(
+                    integer(record.get("sequence")), integer(answer.headers["Latest-Ledger"])
+                )
         except Unreadable as error:
             return Unknown(f"account: {error}")
         return _absent_or_unknown(answer)
@@ -209,7 +213,9 @@ class HorizonNetwork:
         if isinstance(answer, Unknown):
             return answer
         if answer.status == 404:
-            return MemoRequired(False) if answer.problem == "not_found" else Unknown("HTTP 404, not Horizon's")
+            return (
+                MemoRequired(False) if answer.problem == "not_found" else Unknown("HTTP 404, not Horizon's")
+            )
         if answer.status != 200:
             return answer.no_answer()
         try:

@@ -79,7 +79,9 @@ def read_identity(root: Mapping[str, Any]) -> NetworkIdentity:
     if not isinstance(passphrase, str):
         raise Unreadable("network_passphrase is not text")
     ledger = integer(_field(root, "history_latest_ledger"))
-    return NetworkIdentity(passphrase, LedgerClose(ledger, instant(_field(root, "history_latest_ledger_closed_at"))))
+    return NetworkIdentity(
+        passphrase, LedgerClose(ledger, instant(_field(root, "history_latest_ledger_closed_at")))
+    )
 
 
 def hashes_of(record: Mapping[str, Any]) -> tuple[bytes, bytes | None]:
@@ -87,7 +89,9 @@ def hashes_of(record: Mapping[str, Any]) -> tuple[bytes, bytes | None]:
     inner = record.get("inner_transaction")
     inner_hash = hash_bytes(_field(inner, "hash")) if isinstance(inner, dict) else None
     outer = record.get("fee_bump_transaction")
-    outer_hash = hash_bytes(_field(outer, "hash")) if isinstance(outer, dict) else hash_bytes(_field(record, "hash"))
+    outer_hash = (
+        hash_bytes(_field(outer, "hash")) if isinstance(outer, dict) else hash_bytes(_field(record, "hash"))
+    )
     return outer_hash, inner_hash
 
 
@@ -133,7 +137,9 @@ def read_rejection(problem: Mapping[str, Any]) -> Rejected:
             raise Unreadable(f"{code} without the inner transaction's code")
         code = inner
     operations = codes.get("operations")
-    if operations is not None and not (isinstance(operations, list) and all(isinstance(o, str) for o in operations)):
+    if operations is not None and not (
+        isinstance(operations, list) and all(isinstance(o, str) for o in operations)
+    ):
         raise Unreadable("operation codes are not a list of names")
     return Rejected(code, tuple(operations) if operations else None)
 

@@ -1,0 +1,29 @@
+"""The heartbeat job: say that this pod lives, and refresh the database's gauges."""
+
+import asyncio
+import logging
+
+from notifier.alerts import Alerts
+from notifier.database import Database, DatabaseRefused, DatabaseUnreachable, PodNotRegistered
+from notifier.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+
+async def beat(
+    database: Database, metrics: Metrics, alerts: Alerts, network_passphrase: str, lease_seconds: int
+) -> None:
+    """Three beats per lease, for ever. A database that has forgotten this pod (restored, for example) is told again."""
+    while True:
+        try:
+            try:
+                await database.heartbeat()
+            except PodNotRegistered:
+                await database.start_pod(network_passphrase, lease_seconds)
+            for name, value in (await database.work_summary()).items():
+                metrics.database_gauge.labels(name).set(value)
+            alerts.clear("database", "heartbeat")
+        except (DatabaseUnreachable, DatabaseRefused) as error:
+            metrics.database_errors.inc()
+            alerts.raise_alert("database", "heartbeat", str(error))
+        await asyncio.sleep(lease_seconds / 3)
