@@ -9,7 +9,8 @@ log = logging.getLogger(__name__)
 
 
 class Alerts:
-    """Active alerts by kind and subject (a batch, the node, an account). Each is logged once when it starts and ends."""
+    """Active alerts by kind and subject (a batch, the node, an account). Each is logged once when it
+    starts and ends."""
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge

@@ -25,4 +25,4 @@ class Backoff:
         """Seconds to wait now. `at_least` is what the other side asked for (Retry-After)."""
         step: float = min(self.cap, self.first * 2.0 ** min(self._attempt, 30))
         self._attempt += 1
-        return max(at_least, 0.0) + step * random.uniform(0.5, 1.0)
+        return max(at_least, 0.0) + step * random.uniform(0.5, 1.0)  # noqa: S311 - jitter is no secret

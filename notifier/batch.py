@@ -33,7 +33,8 @@ class Memo:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One payment of a batch. `amount` is in units of the asset, at most 7 decimals; asset None, None is XLM."""
+    """One payment of a batch. `amount` is in units of the asset, at most 7 decimals; asset None, None is
+    XLM."""
 
     payment_id: int
     destination: str

@@ -1,9 +1,9 @@
 """One typed method per SQL function that a pod may call, and nothing else.
 
-Every call is one statement in its own transaction. Errors of class PL become exceptions named for the event; everything that
-means "the answer may be lost, the server may be gone, try again" becomes `DatabaseUnreachable`. Nothing is retried here:
-the caller knows which calls are idempotent (all but the two claims are; a lost claim comes back through
-`claim_abandoned_batches`).
+Every call is one statement in its own transaction. Errors of class PL become exceptions named for the event;
+everything that means "the answer may be lost, the server may be gone, try again" becomes
+`DatabaseUnreachable`. Nothing is retried here: the caller knows which calls are idempotent (all but the two
+claims are; a lost claim comes back through `claim_abandoned_batches`).
 """
 
 import asyncio
@@ -89,7 +89,8 @@ class OpenedRun:
 
 @dataclass(frozen=True, slots=True)
 class NextDue:
-    """The next moment at which something is due, and how far off it is by the database's clock, in seconds."""
+    """The next moment at which something is due, and how far off it is by the database's clock, in
+    seconds."""
 
     due_at: datetime
     seconds_until: float
@@ -171,7 +172,8 @@ class Database:
         named = ", ".join(f"{name} => %({name})s{_CASTS.get(name, '')}" for name in arguments)
         try:
             async with asyncio.timeout(self._call_seconds), self._pool.connection() as connection:
-                cursor = await connection.execute(f"SELECT * FROM payroll.{function}({named})", arguments)
+                statement = f"SELECT * FROM payroll.{function}({named})"  # noqa: S608 - names are ours
+                cursor = await connection.execute(statement, arguments)
                 rows = await cursor.fetchall()
         except psycopg.Error as error:
             raise _translate(error) from error
@@ -242,7 +244,8 @@ class Database:
         )
 
     async def settle_batch(self, batch_id: int, found: InLedger, channel_sequence: int | None) -> str:
-        """Report what the ledger did with a slot; the batch's state now. Idempotent. Raises ContradictingSettlement."""
+        """Report what the ledger did with a slot; the batch's state now. Idempotent. Raises
+        ContradictingSettlement."""
         rows = await self._call(
             "settle_batch",
             batch_id=batch_id,
@@ -271,7 +274,8 @@ class Database:
         return bool(rows[0]["release_batch"])
 
     async def claim_abandoned_batches(self, tracked: Sequence[int]) -> list[AbandonedBatch]:
-        """Take over signed batches of pods that are gone, and own ones that aren't in `tracked`. Bounded per call."""
+        """Take over signed batches of pods that are gone, and own ones that aren't in `tracked`. Bounded
+        per call."""
         rows = await self._call("claim_abandoned_batches", pod=self._pod, tracked=list(tracked))
         return [
             AbandonedBatch(

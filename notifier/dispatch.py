@@ -1,7 +1,7 @@
 """From a committed envelope to a settled batch: send, ask, and do what `settlement` decides.
 
-A batch that isn't settled by its submission's answer is looked at once per ledger close. Nothing here forgets a batch before
-it is settled, held, quarantined, or somebody else's.
+A batch that isn't settled by its submission's answer is looked at once per ledger close. Nothing here forgets
+a batch before it is settled, held, quarantined, or somebody else's.
 """
 
 import asyncio
@@ -66,7 +66,8 @@ BID_STEP = 10
 
 
 class Dispatcher:
-    """Drives signed batches to their settlement. `on_free` is called whenever a batch leaves this pod's hands."""
+    """Drives signed batches to their settlement. `on_free` is called whenever a batch leaves this pod's
+    hands."""
 
     def __init__(
         self,
@@ -94,17 +95,19 @@ class Dispatcher:
         self._looks = asyncio.Semaphore(PARALLEL_LOOKS)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # --- committing and sending -------------------------------------------------------------------------------
+    # --- committing and sending --------------------------------------------------------------------------
 
     async def commit(self, tracked: TrackedBatch, envelope: Envelope) -> None:
-        """Record an envelope, asking until answered: not one byte goes to the network before. Raises ClaimLost."""
+        """Record an envelope, asking until answered: not one byte goes to the network before. Raises
+        ClaimLost."""
         await self.until_answered(
             "record_envelope", lambda: self._database.record_envelope(tracked.batch, envelope), tracked
         )
         tracked.envelopes.append(envelope)
 
     async def send_first(self, tracked: TrackedBatch) -> None:
-        """Send a newly committed envelope and see what becomes of it. Returns when settled or to be looked at later."""
+        """Send a newly committed envelope and see what becomes of it. Returns when settled or to be looked
+        at later."""
         self._metrics.batches_submitted.inc()
         await self._follow(tracked, await self._send(tracked))
 
@@ -118,7 +121,7 @@ class Dispatcher:
             log.info("not settled by its answer", extra=_about(tracked, answer=_kind(answer), reason=reason))
         return judge_submission(answer)
 
-    # --- doing what was decided -----------------------------------------------------------------------------
+    # --- doing what was decided --------------------------------------------------------------------------
 
     async def _follow(self, tracked: TrackedBatch, decision: Decision) -> None:
         """Do what was decided, and what that leads to, until there is nothing to do now."""
@@ -177,7 +180,8 @@ class Dispatcher:
         return min(max(tracked.fee_per_operation, self._base_fee) * BID_STEP, self._max_fee)
 
     async def _sign_again(self, tracked: TrackedBatch, reason: str, raise_bid: bool) -> Decision:
-        """A new envelope for the same slot and payments: once per ledger, so that a wrong clock can't make a hot loop."""
+        """A new envelope for the same slot and payments: once per ledger, so that a wrong clock can't make
+        a hot loop."""
         ledger = await self._clock.recent(max_age=2.0)
         if ledger is None or ledger.sequence <= tracked.newest.as_of_ledger:
             return Later(f"{reason}; waiting for the next ledger")
@@ -225,7 +229,7 @@ class Dispatcher:
             self._alerts.raise_alert(later.alert, tracked.batch.batch_id, later.reason)
         log.debug("to be looked at later", extra=_about(tracked, reason=later.reason, pause=round(pause, 2)))
 
-    # --- ends -------------------------------------------------------------------------------------------------
+    # --- ends --------------------------------------------------------------------------------------------
 
     async def _settle(self, tracked: TrackedBatch, decision: Settle) -> None:
         found = decision.found
@@ -316,7 +320,7 @@ class Dispatcher:
         log.warning("another pod has taken this batch over", extra=_about(tracked))
         self._let_go(tracked)
 
-    # --- looking at open batches ------------------------------------------------------------------------------
+    # --- looking at open batches -------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Look at every open batch once per ledger close, for ever."""
@@ -347,7 +351,7 @@ class Dispatcher:
         except ClaimLost:
             self.lost(tracked)
         except ContradictingSettlement as error:
-            tracked.stopped = True
+            self._tracker.stop(tracked)
             self._alerts.raise_alert("contradiction", tracked.batch.batch_id, str(error))
         except DatabaseRefused as error:
             self._postpone(tracked, Later(str(error), alert="database_refused", slowly=True))
@@ -365,7 +369,8 @@ class Dispatcher:
         return await self._follow(tracked, decision)
 
     async def _judge(self, tracked: TrackedBatch) -> Decision:
-        """Ask about one batch: the ledger's time, then the channel, then the hashes, then the channel's history."""
+        """Ask about one batch: the ledger's time, then the channel, then the hashes, then the channel's
+        history."""
         ledger = await self._clock.recent(max_age=2.0)
         if ledger is None:
             return Later("the network's time is unknown")

@@ -1,8 +1,8 @@
 """Build and sign the transaction of a batch.
 
-The sequence number is the batch's slot, exactly; the SDK's own sequence counting and clock are not used. Time bounds
-come from the ledger's close time. XDR of a 100-payment transaction is expensive (milliseconds per pass), so the
-transaction is serialised once; hash, signatures and the fee bump are made from those bytes.
+The sequence number is the batch's slot, exactly; the SDK's own sequence counting and clock are not used. Time
+bounds come from the ledger's close time. XDR of a 100-payment transaction is expensive (milliseconds per
+pass), so the transaction is serialised once; hash, signatures and the fee bump are made from those bytes.
 """
 
 import hashlib
@@ -162,7 +162,8 @@ class EnvelopeBuilder:
         return await self._wrap(batch, inner, inner_hash, fee_per_operation, until, ledger)
 
     async def raise_bid(self, batch: Batch, envelope: Envelope, fee_per_operation: int) -> Envelope:
-        """The same inner transaction in a new fee bump with a higher bid. Raises KeyMissing, UnbuildableBatch."""
+        """The same inner transaction in a new fee bump with a higher bid. Raises KeyMissing,
+        UnbuildableBatch."""
         inner = _inner_envelope(envelope)
         until = envelope.valid_until
         return await self._wrap(

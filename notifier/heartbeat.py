@@ -13,7 +13,8 @@ log = logging.getLogger(__name__)
 async def beat(
     database: Database, metrics: Metrics, alerts: Alerts, network_passphrase: str, lease_seconds: int
 ) -> None:
-    """Three beats per lease, for ever. A database that has forgotten this pod (restored, for example) is told again."""
+    """Three beats per lease, for ever. A database that has forgotten this pod (restored, for example) is
+    told again."""
     while True:
         try:
             try:

@@ -1,4 +1,5 @@
-"""The network's time: the latest closed ledger, asked once a second while there is work and seldom while there isn't.
+"""The network's time: the latest closed ledger, asked once a second while there is work and seldom while
+there isn't.
 
 Ledger time sets time bounds and decides expiry; the pod's clock decides nothing.
 """

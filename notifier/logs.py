@@ -1,7 +1,7 @@
 """JSON lines on stderr, one object per event, without secrets.
 
-Nothing here filters secrets out: they never come in. Configuration values that hold secrets have no repr, signers
-don't print their keys, and no log call is given a database URL.
+Nothing here filters secrets out: they never come in. Configuration values that hold secrets have no repr,
+signers don't print their keys, and no log call is given a database URL.
 """
 
 import json

@@ -1,7 +1,8 @@
 """SEP-29: never pay an account that demands a memo without one.
 
-The question is asked for each G… destination whose payment has no memo of its own, before the envelope exists, all
-destinations of a batch at once. A run's reference memo doesn't count: the account wants *its* memo. M… destinations are exempt.
+The question is asked for each G… destination whose payment has no memo of its own, before the envelope
+exists, all destinations of a batch at once. A run's reference memo doesn't count: the account wants *its*
+memo. M… destinations are exempt.
 """
 
 import asyncio
@@ -25,7 +26,8 @@ class MemoUnknown(Exception):
 
 
 class MemoCheck:
-    """Finds the payments whose destinations demand a memo. Answers are kept for ten minutes, at most 20,000 of them."""
+    """Finds the payments whose destinations demand a memo. Answers are kept for ten minutes, at most
+    20,000 of them."""
 
     def __init__(self, network: Network) -> None:
         self._network = network

@@ -95,7 +95,8 @@ class Payer:
                 await self._bell.wait(pause)
 
     async def _claim_one(self) -> bool:
-        """Claim one batch and start its task; False if there is nothing to claim or this is no time to claim."""
+        """Claim one batch and start its task; False if there is nothing to claim or this is no time to
+        claim."""
         wait = self._paused_until - asyncio.get_running_loop().time()
         if wait > 0:
             await asyncio.sleep(wait)
@@ -129,7 +130,7 @@ class Payer:
         batch = tracked.batch
         try:
             if not await self._check_memos(tracked):
-                return
+                return None
             ledger = await self._clock.recent(FRESH_LEDGER_SECONDS)
             if ledger is None:
                 self._pause_claims("the network's time is unknown")
@@ -149,7 +150,7 @@ class Payer:
             self._pause_claims("key missing")
             return await self._give_back(tracked, str(error))
         except UnbuildableBatch as error:
-            log.error("can't be built", extra={"batch": batch.batch_id, "error": str(error)})
+            log.critical("can't be built", extra={"batch": batch.batch_id, "error": str(error)})
             return await self._dispatcher.hold(tracked, str(error))
         await self._dispatcher.commit(tracked, envelope)
         self._unsigned.pop(asyncio.current_task(), None)  # type: ignore[arg-type]  # a task runs this
@@ -167,7 +168,8 @@ class Payer:
             self._metrics.due_to_submitted.observe(max(0.0, elapsed.total_seconds()))
 
     async def _check_memos(self, tracked: TrackedBatch) -> bool:
-        """Refuse the payments whose destinations demand a memo; whether any payment is left. Raises MemoUnknown."""
+        """Refuse the payments whose destinations demand a memo; whether any payment is left. Raises
+        MemoUnknown."""
         refused = await self._memos.refused(tracked.batch.lines)
         if not refused:
             return True

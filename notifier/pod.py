@@ -1,7 +1,7 @@
 """One pod: composes the jobs and lives until it is told to stop.
 
-Exit status: 0 after a drained shutdown, 1 after a second signal or an unexpected end, 2 when it refuses to start
-(configuration, keys, wrong network).
+Exit status: 0 after a drained shutdown, 1 after a second signal or an unexpected end, 2 when it refuses to
+start (configuration, keys, wrong network).
 """
 
 import asyncio
@@ -219,8 +219,7 @@ class Pod:
         try:
             async with asyncio.timeout(c.grace_seconds):
                 await self._payer.give_unsigned_back()
-                while any(not tracked.stopped and not tracked.held for tracked in self.tracker):
-                    await asyncio.sleep(0.05)
+                await self.tracker.wait_until_idle()
         except TimeoutError:
             log.warning("leaving batches to the next pod", extra={"batches": self.tracker.ids})
         await self.dispatcher.stop()
@@ -244,7 +243,7 @@ async def run_pod(configuration: Configuration) -> int:
     try:
         keyring = LocalKeyring(configuration.channel_seed, configuration.funding_secrets)
     except InvalidKey as error:
-        log.error("refusing to start", extra={"reason": str(error)})
+        log.critical("refusing to start", extra={"reason": str(error)})
         return 2
     async with HorizonNetwork(configuration.horizon_url, configuration.submit_seconds) as network:
         pod = Pod(configuration, name, keyring, network)
@@ -263,13 +262,13 @@ async def run_pod(configuration: Configuration) -> int:
         try:
             await pod.run()
         except RefusedToStart as error:
-            log.error("refusing to start", extra={"reason": str(error)})
+            log.critical("refusing to start", extra={"reason": str(error)})
             return 2
         except OSError as error:
-            log.error("refusing to start", extra={"reason": f"port {configuration.http_port}: {error}"})
+            log.critical("refusing to start", extra={"reason": f"port {configuration.http_port}: {error}"})
             return 2
         except WrongPassphrase as error:
-            log.error("the node changed its network", extra={"reason": str(error)})
+            log.critical("the node changed its network", extra={"reason": str(error)})
             return 1
     return 0
 

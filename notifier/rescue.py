@@ -1,4 +1,5 @@
-"""The rescue job: take over the open batches of pods that are gone, and own ones whose claim's answer was lost."""
+"""The rescue job: take over the open batches of pods that are gone, and own ones whose claim's answer was
+lost."""
 
 import asyncio
 import logging

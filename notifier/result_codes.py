@@ -1,4 +1,5 @@
-"""The one table of result codes (stellar.md section 3). A code that isn't listed is a defect: hold, never retry."""
+"""The one table of result codes (stellar.md section 3). A code that isn't listed is a defect: hold, never
+retry."""
 
 from enum import Enum
 

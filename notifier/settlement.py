@@ -1,7 +1,9 @@
-"""What an answer means: (question, answer, what we know) → decision. Pure; every row of stellar.md sections 2 and 3.
+"""What an answer means: (question, answer, what we know) → decision. Pure; every row of stellar.md sections 2
+and 3.
 
-The rules behind all rows: only the ledger settles; "no answer" is never "no"; a batch keeps its slot whatever happens, so
-sending again and signing again for the same slot are always safe, and nothing here ever gives a slot up.
+The rules behind all rows: only the ledger settles; "no answer" is never "no"; a batch keeps its slot whatever
+happens, so sending again and signing again for the same slot are always safe, and nothing here ever gives a
+slot up.
 """
 
 from collections.abc import Sequence
@@ -26,7 +28,8 @@ from notifier.network.protocol import (
 from notifier.result_codes import CodeClass, class_of
 
 BUMPED_LEDGERS = 5
-"""Ledgers to keep asking after a channel's sequence passed a slot that no transaction in its history explains."""
+"""Ledgers to keep asking after a channel's sequence passed a slot that no transaction in its history
+explains."""
 
 CONSUMING_FAILURES = frozenset({"tx_failed", "tx_bad_sponsorship"})
 """Codes of failed transactions in a ledger that have used their sequence number up for certain."""
@@ -34,8 +37,9 @@ CONSUMING_FAILURES = frozenset({"tx_failed", "tx_bad_sponsorship"})
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """A transaction with one of our hashes is in a ledger. `read_channel`: the settlement must say what the channel's
-    sequence is at or after that ledger, because the code alone doesn't tell whether the slot is used."""
+    """A transaction with one of our hashes is in a ledger. `read_channel`: the settlement must say what
+    the channel's sequence is at or after that ledger, because the code alone doesn't tell whether the slot
+    is used."""
 
     found: InLedger
     read_channel: bool
@@ -66,7 +70,8 @@ class SendAgain:
 
 @dataclass(frozen=True, slots=True)
 class SignAgain:
-    """Sign a new envelope for the same slot and payments, with new time bounds. `raise_bid`: and a higher fee."""
+    """Sign a new envelope for the same slot and payments, with new time bounds. `raise_bid`: and a higher
+    fee."""
 
     reason: str
     raise_bid: bool
@@ -102,8 +107,8 @@ class Known:
     """What the pod knows about an open batch when it judges.
 
     `hashes`: of every envelope. `spent`: hashes already found in a ledger as failed with the slot unused.
-    `ledger`: the latest ledger, read *before* the channel. `passed_at`: the ledger as of which the channel's sequence
-    was first seen at or past the slot. `can_raise`: the newest bid is below the cap.
+    `ledger`: the latest ledger, read *before* the channel. `passed_at`: the ledger as of which the channel's
+    sequence was first seen at or past the slot. `can_raise`: the newest bid is below the cap.
     """
 
     slot: int
@@ -180,7 +185,8 @@ def judge_rejection(
 
 
 def _judge_failed_operations(codes: Sequence[str]) -> Later | Hold:
-    """tx_failed whose hash isn't found: rejected by an operation's own check, or in a ledger that the node hasn't read."""
+    """tx_failed whose hash isn't found: rejected by an operation's own check, or in a ledger that the node
+    hasn't read."""
     for code in codes:
         if class_of(code) is CodeClass.DEFECT:
             return Hold(f"submission was rejected with tx_failed and {code}")

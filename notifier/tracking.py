@@ -3,6 +3,7 @@
 This is not business state: it may be lost at any moment, and the database gives the batches to another pod.
 """
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -18,9 +19,9 @@ def _slow() -> Backoff:
 class TrackedBatch:
     """A batch on its way from claimed to settled.
 
-    `envelopes`: all committed ones, oldest first. `fee_per_operation`: the newest bid in stroops. `spent`: hashes seen in a ledger
-    as invalid with the slot unused. `busy`: a task works on it. `stopped`: nothing more is done until a person looks.
-    `not_before`: event loop time before which it isn't looked at again.
+    `envelopes`: all committed ones, oldest first. `fee_per_operation`: the newest bid in stroops. `spent`:
+    hashes seen in a ledger as invalid with the slot unused. `busy`: a task works on it. `stopped`: nothing
+    more is done until a person looks. `not_before`: event loop time before which it isn't looked at again.
     """
 
     batch: Batch
@@ -51,6 +52,7 @@ class Tracker:
 
     def __init__(self) -> None:
         self._batches: dict[int, TrackedBatch] = {}
+        self._changed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -73,3 +75,15 @@ class Tracker:
         """No longer ours, or done. Does nothing if a newer record took its place."""
         if self._batches.get(tracked.batch.batch_id) is tracked:
             del self._batches[tracked.batch.batch_id]
+            self._changed.set()
+
+    def stop(self, tracked: TrackedBatch) -> None:
+        """Do nothing more about this batch, but go on knowing of it."""
+        tracked.stopped = True
+        self._changed.set()
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no batch is left that this pod can do something about."""
+        while any(not tracked.stopped and not tracked.held for tracked in self):
+            self._changed.clear()
+            await self._changed.wait()

@@ -44,7 +44,8 @@ class Doorbell:
 
 
 def seconds_to_wait(due: NextDue | None, poll_seconds: float, *, rang_for_overdue: bool) -> float:
-    """How long to wait before ringing. Something overdue rings at once, then not more often than once a second."""
+    """How long to wait before ringing. Something overdue rings at once, then not more often than once a
+    second."""
     if due is None:
         return poll_seconds
     if due.seconds_until > 0:

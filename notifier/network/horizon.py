@@ -1,10 +1,10 @@
 """Horizon's API with aiohttp, nothing retried and nothing raised: see `notifier.network`."""
 
 import asyncio
-from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Self
 
 import aiohttp
 
@@ -15,6 +15,7 @@ from notifier.network.horizon_answers import (
     read_channel_use,
     read_identity,
     read_json,
+    read_memo_required,
     read_rejection,
     read_transaction,
     records_of,
@@ -77,7 +78,8 @@ class _Answer:
 class HorizonNetwork:
     """The `Network` protocol over Horizon.
 
-    `submit_seconds` is how long a synchronous submission may take, `ask_seconds` how long any other question may.
+    `submit_seconds` is how long a synchronous submission may take, `ask_seconds` how long any other question
+    may.
     """
 
     def __init__(self, url: str, submit_seconds: float, ask_seconds: float = 10.0) -> None:
@@ -86,7 +88,7 @@ class HorizonNetwork:
         self._ask_seconds = ask_seconds
         self._session: aiohttp.ClientSession | None = None
 
-    async def __aenter__(self) -> "HorizonNetwork":
+    async def __aenter__(self) -> Self:
         trace = aiohttp.TraceConfig()
         if crash_points.armed() == "after_send_before_answer":
             trace.on_request_chunk_sent.append(_crash_once_sent)
@@ -168,14 +170,7 @@ class HorizonNetwork:
             return answer
         try:
             if answer.status == 200:
-                record = read_json(answer.body)
-                if record.get("account_id", record.get("id")) != address:
-                    raise Unreadable("the answer is about another account")
-                if "Latest-Ledger" not in answer.headers:
-                    raise Unreadable("no Latest-Ledger header")
-                return AccountReading(
-                    integer(record.get("sequence")), integer(answer.headers["Latest-Ledger"])
-                )
+                return read_account(read_json(answer.body), address, answer.headers.get("Latest-Ledger"))
         except Unreadable as error:
             return Unknown(f"account: {error}")
         return _absent_or_unknown(answer)
@@ -219,11 +214,8 @@ class HorizonNetwork:
         if answer.status != 200:
             return answer.no_answer()
         try:
-            value = read_json(answer.body).get("value")
-            if not isinstance(value, str):
-                raise Unreadable("no value")
-            return MemoRequired(b64decode(value, validate=True) == b"1")
-        except (Unreadable, ValueError) as error:
+            return read_memo_required(read_json(answer.body))
+        except Unreadable as error:
             return Unknown(f"memo_required: {error}")
 
 

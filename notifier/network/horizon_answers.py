@@ -1,17 +1,21 @@
 """Horizon's JSON to the protocol's values.
 
-Readers raise `Unreadable` for anything that isn't as Horizon writes it; the adapter turns that into `Unknown`.
+Readers raise `Unreadable` for anything that isn't as Horizon writes it; the adapter turns that into
+`Unknown`.
 """
 
 import json
+from base64 import b64decode
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from notifier.network.protocol import (
+    AccountReading,
     ChannelUse,
     InLedger,
     LedgerClose,
+    MemoRequired,
     NetworkIdentity,
     Rejected,
 )
@@ -82,6 +86,24 @@ def read_identity(root: Mapping[str, Any]) -> NetworkIdentity:
     return NetworkIdentity(
         passphrase, LedgerClose(ledger, instant(_field(root, "history_latest_ledger_closed_at")))
     )
+
+
+def read_account(record: Mapping[str, Any], address: str, latest_ledger: str | None) -> AccountReading:
+    """An account resource with the Latest-Ledger header that came with it."""
+    if record.get("account_id", record.get("id")) != address:
+        raise Unreadable("the answer is about another account")
+    if latest_ledger is None:
+        raise Unreadable("no Latest-Ledger header")
+    return AccountReading(integer(_field(record, "sequence")), integer(latest_ledger))
+
+
+def read_memo_required(record: Mapping[str, Any]) -> MemoRequired:
+    """The data entry config.memo_required: "1" (MQ== in base64) demands a memo."""
+    value = _field(record, "value")
+    try:
+        return MemoRequired(b64decode(value, validate=True) == b"1")
+    except (ValueError, TypeError):
+        raise Unreadable("a value that isn't base64") from None
 
 
 def hashes_of(record: Mapping[str, Any]) -> tuple[bytes, bytes | None]:

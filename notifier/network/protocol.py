@@ -7,7 +7,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No answer that means anything: timeout, reset, 5xx, garbage. `retry_after` in seconds if the server said so."""
+    """No answer that means anything: timeout, reset, 5xx, garbage. `retry_after` in seconds if the server
+    said so."""
 
     reason: str
     retry_after: float = 0.0
@@ -30,9 +31,9 @@ class NotFound:
 class InLedger:
     """A transaction in a closed ledger.
 
-    `tx_hash` is the hash it was found under, which is one of ours. `result_code` is the inner transaction's code if it was
-    fee-bumped and the fee bump itself was valid. `operation_codes` has one entry per operation for tx_failed, else None.
-    `fee_charged` in stroops.
+    `tx_hash` is the hash it was found under, which is one of ours. `result_code` is the inner transaction's
+    code if it was fee-bumped and the fee bump itself was valid. `operation_codes` has one entry per operation
+    for tx_failed, else None. `fee_charged` in stroops.
     """
 
     tx_hash: bytes
@@ -62,7 +63,8 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class TryAgainLater:
-    """Core has another transaction of that account queued, or the hash is banned because it already applied."""
+    """Core has another transaction of that account queued, or the hash is banned because it already
+    applied."""
 
 
 SubmitAnswer = InLedger | Rejected | Queued | TryAgainLater | NotAsked | Unknown
@@ -112,7 +114,8 @@ class ChannelUse:
 
 @dataclass(frozen=True, slots=True)
 class ChannelUses:
-    """Transactions with the channel as source and the asked sequence; `complete`: the history was read far enough."""
+    """Transactions with the channel as source and the asked sequence; `complete`: the history was read far
+    enough."""
 
     uses: tuple[ChannelUse, ...]
     complete: bool

@@ -19,7 +19,8 @@ _OP_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """`transaction` is the inner transaction's code where the fee bump was valid; operations only for tx_failed."""
+    """`transaction` is the inner transaction's code where the fee bump was valid; operations only for
+    tx_failed."""
 
     transaction: str
     operations: tuple[str, ...] | None

@@ -1,4 +1,5 @@
-"""SEP-5: Ed25519 keys of Stellar accounts from one seed, at m/44'/148'/<index>' (SLIP-0010, hardened only)."""
+"""SEP-5: Ed25519 keys of Stellar accounts from one seed, at m/44'/148'/<index>' (SLIP-0010, hardened
+only)."""
 
 import hashlib
 import hmac

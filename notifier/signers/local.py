@@ -66,8 +66,8 @@ class LocalKeyring:
             self._channels[key_index] = signer
         if signer.address != address:
             raise KeyMissing(
-                f"the channel seed derives {signer.address} at index {key_index}, but the channel is {address}:"
-                " this is another seed than the one the channel was made with"
+                f"the channel seed derives {signer.address} at index {key_index}, but the channel is"
+                f" {address}: this is another seed than the one the channel was made with"
             )
         return signer
 

@@ -22,7 +22,8 @@ class Keyring(Protocol):
     """Finds the signer of an account."""
 
     def channel(self, key_index: int, address: str) -> Signer:
-        """The signer of the channel account derived at `key_index`. Raises KeyMissing if that isn't `address`."""
+        """The signer of the channel account derived at `key_index`. Raises KeyMissing if that isn't
+        `address`."""
 
     def funding(self, address: str) -> Signer:
         """The signer of a funding account. Raises KeyMissing."""
