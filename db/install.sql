@@ -220,7 +220,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/parse_recurrence.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/parse_recurrence.sql', 'fd1d8366709859b1eafc1712af9d4be4b0e049167fcc6a016612a38c62899189')
+VALUES ('functions/parse_recurrence.sql', '69f26079a538d24cc5e9635d337bdc74c594df69de27c6effc36658cad63716c')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from paylock.migrate import migrate
 from tests.database_server import (
     Database,
     Server,
@@ -12,6 +13,7 @@ from tests.database_server import (
     empty_database,
     migrated_template,
     private_server,
+    member_logins,
 )
 from tests.extras import EXTRAS, debian_binaries_with, required
 
@@ -57,16 +59,12 @@ def cron_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database
     directory = tmp_path_factory.mktemp("cron")
     with private_server(directory, binaries=debian_binaries_with("pg_cron"), settings=settings) as server:
         with server.connect() as connection:
-            connection.execute("CREATE DATABASE paylock_template")
             connection.execute("CREATE DATABASE paylock_cron")
         database = Database(server, "paylock_cron")
-        from paylock.migrate import migrate
-        from tests.database_server import test_logins
-
         migrate(database.url)
         with database.connect() as connection:
             connection.execute("CREATE EXTENSION pg_cron")
-        with test_logins(server):
+        with member_logins(server):
             yield database
 
 

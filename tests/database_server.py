@@ -119,7 +119,7 @@ def _container() -> Iterator[str]:
 
 
 @contextmanager
-def test_logins(server: Server) -> Iterator[None]:
+def member_logins(server: Server) -> Iterator[None]:
     """One login for each group role; the group roles must exist."""
     with server.connect() as connection:
         for role in GROUP_ROLES:
@@ -157,5 +157,5 @@ def migrated_template(server: Server) -> Iterator[str]:
         with server.connect() as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('paylock tests migrate'))")
             migrate(database.url)
-        with test_logins(server):
+        with member_logins(server):
             yield database.name
