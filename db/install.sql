@@ -199,7 +199,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/next_nominal_date.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/next_nominal_date.sql', '8a802af07a77260aa4cc8f8cf19f8001e67b80ef3b17c081a7859cb999b2fef4')
+VALUES ('functions/next_nominal_date.sql', '37fe9f2ee0923a1bf37efd41ce58348119120468fa1a8dc5c75e2595b4d20fca')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -220,7 +220,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/parse_recurrence.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/parse_recurrence.sql', '69f26079a538d24cc5e9635d337bdc74c594df69de27c6effc36658cad63716c')
+VALUES ('functions/parse_recurrence.sql', '1beb18ffca106b80d3226bf062265802b5719540fd2bdfed1a2cc8c60cf4b8f6')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
