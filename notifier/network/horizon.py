@@ -12,6 +12,7 @@ from notifier import crash_points
 from notifier.network.horizon_answers import (
     Unreadable,
     integer,
+    read_account,
     read_channel_use,
     read_identity,
     read_json,
