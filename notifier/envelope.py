@@ -27,7 +27,6 @@ from stellar_sdk import (
     TransactionEnvelope,
 )
 from stellar_sdk.exceptions import SdkError
-from stellar_sdk.helpers import parse_transaction_envelope_from_xdr
 from stellar_sdk.strkey import StrKey
 
 from notifier.batch import MAX_LINES, Batch, Envelope, Line, Memo, MemoType
@@ -206,11 +205,11 @@ def _inner_envelope(envelope: Envelope) -> bytes:
     raw = b64decode(envelope.envelope_xdr)
     if raw[:4] == struct.pack(">I", _TX):
         return raw
+    if raw[:4] != struct.pack(">I", _FEE_BUMP):
+        raise UnbuildableBatch("stored envelope is of an unknown kind")
     try:
-        parsed = parse_transaction_envelope_from_xdr(envelope.envelope_xdr, "")
+        parsed = FeeBumpTransactionEnvelope.from_xdr(envelope.envelope_xdr, "")
     except (SdkError, ValueError) as error:
         raise UnbuildableBatch(f"stored envelope doesn't parse: {error}") from error
-    if not isinstance(parsed, FeeBumpTransactionEnvelope):
-        raise UnbuildableBatch("stored envelope is of an unknown kind")
     inner: TransactionEnvelope = parsed.transaction.inner_transaction_envelope
     return inner.to_xdr_object().to_xdr_bytes()

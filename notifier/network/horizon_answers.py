@@ -31,7 +31,7 @@ def read_json(body: bytes) -> Mapping[str, Any]:
     """A JSON object. Raises Unreadable for anything else."""
     try:
         value = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unreadable(f"not JSON: {type(error).__name__}") from None
     if not isinstance(value, dict):
         raise Unreadable(f"JSON {type(value).__name__} instead of an object")
