@@ -11,9 +11,9 @@ from tests.database_server import (
     Server,
     chosen_server,
     empty_database,
+    member_logins,
     migrated_template,
     private_server,
-    member_logins,
 )
 from tests.extras import EXTRAS, debian_binaries_with, required
 

@@ -93,8 +93,8 @@ def chosen_server(directory: Path) -> Iterator[Server]:
     if given:
         yield Server(given, suffix)
     elif os.environ.get("PAYLOCK_TEST_CONTAINERS") == "1":
-        with _container() as url:
-            yield Server(url, suffix)
+        with container_server() as server:
+            yield server
     else:
         with private_server(directory) as server:
             yield server
@@ -110,12 +110,15 @@ def private_server(
 
 
 @contextmanager
-def _container() -> Iterator[str]:
+def container_server() -> Iterator[Server]:
+    """A server in a container of PAYLOCK_TEST_IMAGE, by testcontainers."""
     from testcontainers.postgres import PostgresContainer
 
     image = os.environ.get("PAYLOCK_TEST_IMAGE", "postgres:17")
-    with PostgresContainer(image, username="postgres", password=uuid.uuid4().hex, driver=None) as container:
-        yield container.get_connection_url()
+    with PostgresContainer(
+        image, username="postgres", password=uuid.uuid4().hex, dbname="postgres", driver=None
+    ) as container:
+        yield Server(container.get_connection_url(), uuid.uuid4().hex[:8])
 
 
 @contextmanager

@@ -48,11 +48,10 @@ def _extension(name: str) -> Path | None:
     return None
 
 
-def _containers() -> Path | None:
-    if os.environ.get("PAYLOCK_TEST_CONTAINERS") != "1":
-        return None
+def _engine_with(image: str) -> Path | None:
+    """The container engine's program, where the variable `image` names an image to run."""
     program = shutil.which("podman") or shutil.which("docker")
-    return Path(program) if program else None
+    return Path(program) if program and os.environ.get(image) else None
 
 
 def _program(name: str) -> Callable[[], Path | None]:
@@ -70,7 +69,10 @@ EXTRAS = {
         Extra("plpgsql_check", "postgresql-15-plpgsql-check", lambda: debian_binaries_with("plpgsql_check")),
         Extra("pgtap", "postgresql-15-pgtap", lambda: _extension("pgtap")),
         Extra("isolationtester", "postgresql-client-15", isolationtester),
-        Extra("containers", "podman; set PAYLOCK_TEST_CONTAINERS=1", _containers),
+        Extra("containers", "podman and PAYLOCK_TEST_IMAGE", lambda: _engine_with("PAYLOCK_TEST_IMAGE")),
+        Extra(
+            "pod image", "podman and PAYLOCK_TEST_POD_IMAGE", lambda: _engine_with("PAYLOCK_TEST_POD_IMAGE")
+        ),
         Extra("kubectl", "kubectl", _program("kubectl")),
     )
 }

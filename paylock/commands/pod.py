@@ -14,4 +14,4 @@ def command() -> None:
     """
     from notifier.pod import main
 
-    sys.exit(main())
+    sys.exit(main([]))
