@@ -1,0 +1,1 @@
+"""Horizon's API over the network: routes, resources, errors, paging and submission."""

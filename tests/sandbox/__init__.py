@@ -1,0 +1,1 @@
+"""The local Stellar network, seen through stellar-sdk as its client."""
