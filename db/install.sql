@@ -143,7 +143,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_due_schedules.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_due_schedules.sql', '5821aac21829f28760f3e10af83cf6ab7745be2c67feff67250dae3970457251')
+VALUES ('functions/claim_due_schedules.sql', 'd7e4d32b5cfa5735cf6f84d7636a3f9cd46d1688055f90fe77727e2f1b0b5716')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -304,7 +304,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/run_reference.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/run_reference.sql', 'a0e158e4375d6e3b7d6a3a5eda9046ccfafae4e3f888c80da2a81f610786ee8a')
+VALUES ('functions/run_reference.sql', '4ebfd1a4727b145d1fe80edee404c33597d6ad6832cc412d39079c06856c64c4')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
