@@ -193,7 +193,7 @@ async def test_lines_that_make_no_payment_are_refused(
     builder: EnvelopeBuilder, changes: dict[str, object]
 ) -> None:
     with pytest.raises(UnbuildableBatch):
-        await builder.build(batch(line(**changes)), 100, 9, CLOSED)
+        await builder.build(batch(line(1, **changes)), 100, 9, CLOSED)
 
 
 @pytest.mark.parametrize(
