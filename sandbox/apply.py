@@ -75,7 +75,7 @@ def _apply(
     outcomes = []
     if stage is Stage.VALID:
         for operation in transaction.operations:
-            outer = check_signed(state, transaction, operation, checker, applying=True)
+            outer = check_signed(state, transaction, operation, checker, applying=False)
             outcomes.append(OperationResult(operation_kind(operation), outer))
     sources = {(operation.source or transaction.source).account for operation in transaction.operations}
     _remove_one_time_signers(state, transaction.hash, sources | {transaction.source.account})
