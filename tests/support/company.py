@@ -1,8 +1,8 @@
-"""A company that can pay: a funding account, sponsored channel accounts and payees on the network, and their rows in
-the database.
+"""A company that can pay: a funding account, sponsored channel accounts and payees on the network, and their
+rows in the database.
 
-The network's part goes through Horizon like anybody's (create, sponsor, trust); the database's part is written by
-the superuser, row by row, so that tests of the payout don't depend on the operator's functions.
+The network's part goes through Horizon like anybody's (create, sponsor, trust); the database's part is
+written by the superuser, row by row, so that tests of the payout don't depend on the operator's functions.
 """
 
 import asyncio
@@ -65,12 +65,15 @@ def company(name: str, channels: int, seed: bytes | None = None, first_index: in
         name,
         key("funding", name),
         seed,
-        tuple((i, Keypair.from_raw_ed25519_seed(StellarMnemonic.derive(seed, i)).public_key) for i in indexes),
+        tuple(
+            (i, Keypair.from_raw_ed25519_seed(StellarMnemonic.derive(seed, i)).public_key) for i in indexes
+        ),
     )
 
 
 class Town:
-    """Changes the sandbox's ledger through its HTTP interface. Transactions are waited for, so ledgers must close."""
+    """Changes the sandbox's ledger through its HTTP interface. Transactions are waited for, so ledgers
+    must close."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, passphrase: str) -> None:
         self._session = session
@@ -106,7 +109,8 @@ class Town:
         return envelope
 
     async def open_company(self, it: Company, balance: str = "1000000") -> None:
-        """Its funding account, and channel accounts that hold nothing: the funding account sponsors their reserves."""
+        """Its funding account, and channel accounts that hold nothing: the funding account sponsors their
+        reserves."""
         await self.fund({it.funding.public_key: balance})
         for start in range(0, len(it.channels), CHANNELS_PER_TRANSACTION):
             part = it.channels[start : start + CHANNELS_PER_TRANSACTION]
@@ -184,7 +188,8 @@ def add_schedule(
     memo_policy: str = "reference_hash",
     memo_text: str | None = None,
 ) -> int:
-    """A schedule that falls due once, at `due` or that long from now; its id. Sends the NOTIFY that the product sends."""
+    """A schedule that falls due once, at `due` or that long from now; its id. Sends the NOTIFY that the
+    product sends."""
     moment = due if isinstance(due, datetime) else datetime.now(UTC) + due
     with database.connect(autocommit=False) as connection:
         row = connection.execute(
@@ -210,7 +215,7 @@ def add_schedule(
             cursor.executemany(
                 "WITH payee AS (INSERT INTO payroll.payee (organization_id, reference, name, destination,"
                 " memo_type, memo_value, created_at, changed_at)"
-                " VALUES (%(org)s, %(reference)s, %(reference)s, %(destination)s,"
+                " VALUES (%(org)s, %(reference)s::text, %(reference)s::text, %(destination)s,"
                 " %(memo_type)s::payroll.memo_kind, %(memo_value)s, now(), now()) RETURNING payee_id)"
                 " INSERT INTO payroll.schedule_line"
                 " (organization_id, schedule_id, payee_id, asset_code, asset_issuer, amount)"

@@ -14,7 +14,9 @@ from tests.database_server import Database
 from tests.support.company import Company
 
 
-def pod_environment(database: Database, horizon: str, passphrase: str, *companies: Company, **more: str) -> dict[str, str]:
+def pod_environment(
+    database: Database, horizon: str, passphrase: str, *companies: Company, **more: str
+) -> dict[str, str]:
     """The PAYLOCK_ variables of a pod for these companies. `more`: names without the prefix, in any case."""
     return {
         "PAYLOCK_DATABASE_URL": database.url_for("payroll_pod"),
