@@ -262,7 +262,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/refuse_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/refuse_payments.sql', '37a719b269ee555b7e6541ad5c57d8e5d495e43ae1ed8a81ab7bdecd3b6651f6')
+VALUES ('functions/refuse_payments.sql', '63dc83d84c55465c7cf7f803a21ccbd353f1f13ab901b480db1ca7e1c6f2f068')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -2,6 +2,7 @@
 --   Before a batch has an envelope: takes payments out of it and fails them for a reason of the payee's that a check found
 --   (today: memo_required, SEP-29). The pod then builds from the lines that are left.
 -- Returns: how many lines are left; at 0 the batch is released.
+-- Idempotent: the same refusal again (its answer was lost) changes nothing.
 -- Errors: PL001 the code is not a check's, or a payment is not in this batch; PL002 no such batch; PL004 the claim token is no longer
 --   valid; PL008 the batch has an envelope.
 -- Locks: run, channel, batch.
@@ -26,11 +27,21 @@ BEGIN
     batch := payroll.lock_batch(refuse_payments.batch_id);
     IF batch.claim_token IS DISTINCT FROM refuse_payments.claim_token THEN
         RAISE EXCEPTION 'batch % is no longer this pod''s', refuse_payments.batch_id USING ERRCODE = 'PL004', HINT = 'Drop it.';
+    END IF;
+    SELECT array_agg(DISTINCT w.payment_id) INTO wanted
+    FROM unnest(refuse_payments.payment_ids) AS w (payment_id)
+    WHERE NOT EXISTS (      -- refused before
+        SELECT FROM payroll.batch_payment AS bp
+        WHERE bp.batch_id = refuse_payments.batch_id AND bp.payment_id = w.payment_id
+          AND bp.result = 'failed' AND bp.code = refuse_payments.code
+    );
+    IF wanted IS NULL AND batch.state IN ('claimed', 'released') THEN
+        RETURN (SELECT count(*) FROM payroll.batch_payment AS bp
+                WHERE bp.batch_id = refuse_payments.batch_id AND bp.result = 'open');
     ELSIF batch.state <> 'claimed' THEN
         RAISE EXCEPTION 'batch % is %: its payments can''t be taken out any more', refuse_payments.batch_id, batch.state
             USING ERRCODE = 'PL008';
     END IF;
-    SELECT array_agg(DISTINCT w.payment_id) INTO wanted FROM unnest(refuse_payments.payment_ids) AS w (payment_id);
 
     WITH refused_payments AS (
         UPDATE payroll.batch_payment AS bp SET result = 'failed', code = refuse_payments.code
