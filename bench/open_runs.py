@@ -1,19 +1,21 @@
 """How fast claim_due_schedules opens runs, against a raw bulk INSERT … SELECT of the same rows.
 
 The raw insert writes the very rows that the function wrote, prepared in two tables, into the same two tables
-with the same constraints and indexes, in transactions of the same size. Both take turns on fresh copies of one
-database.
+with the same constraints and indexes, in transactions of the same size. Both work on fresh copies of one
+database, in short turns.
 
     python -m bench.open_runs [--schedules 10000] [--lines 5] [--rounds 5] [--sessions 1 2 4]
 """
 
 import argparse
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
+
+import psycopg
 
 from bench.figures import Figure, Report, show
 from bench.population import Population, fill
@@ -21,6 +23,7 @@ from bench.server import bench_server, copy_of, installed_database, settle_down,
 from tests.database_server import Database, Server
 
 RUNS_PER_CALL = 200  # as many as claim_due_schedules opens
+CALLS_PER_PHASE = 2
 
 KEEP_ROWS = """
     CREATE SCHEMA bench;
@@ -46,8 +49,8 @@ RAW_RUNS = """
         state, pending_count, next_serve_at, opened_at, opened_by
     )
     OVERRIDING SYSTEM VALUE
-    SELECT run_id, organization_id, schedule_id, nominal_date, pay_at, funding_account_id, memo_type, memo_value,
-           state, pending_count, next_serve_at, opened_at, opened_by
+    SELECT run_id, organization_id, schedule_id, nominal_date, pay_at, funding_account_id, memo_type,
+           memo_value, state, pending_count, next_serve_at, opened_at, opened_by
     FROM bench.run WHERE place > %(first)s AND place <= %(last)s
 """
 RAW_PAYMENTS = """
@@ -61,13 +64,16 @@ RAW_PAYMENTS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """What several sessions did together, from the first start to the last end."""
+Done = tuple[int, int]  # runs and payments
 
-    seconds: float
-    runs: int
-    payments: int
+
+@dataclass(slots=True)
+class Pace:
+    """What all sessions of one kind did together, phase by phase."""
+
+    seconds: float = 0
+    runs: int = 0
+    payments: int = 0
 
 
 class OpenedTwice(Exception):
@@ -76,91 +82,102 @@ class OpenedTwice(Exception):
 
 def run(server: Server, *, schedules: int, lines: int, rounds: int, sessions: tuple[int, ...]) -> Report:
     """Measures; raises OpenedTwice if a run or a payment was not written exactly once."""
-    population = Population(schedules=schedules, lines=lines, payees=schedules * lines)
     figures: list[Figure] = []
     with installed_database(server) as original:
-        fill(original, population)
+        fill(original, Population(schedules=schedules, lines=lines, payees=schedules * lines))
         settle_down(original)
-        claim_all(original, 1)
+        with original.connect("payroll_pod") as connection:
+            while claim(connection)() != (0, 0):
+                pass
         with original.connect() as connection:
             connection.execute(KEEP_ROWS)
         settle_down(original)
         for count in sessions:
-            claimed: list[Pace] = []
-            raw: list[Pace] = []
+            paces = []
             for _ in range(rounds):
-                for measure, paces in ((claim_all, claimed), (insert_all, raw)):
-                    with copy_of(original) as copy:
-                        settle_down(copy)
-                        paces.append(measure(copy, count))
-                        check(copy, schedules, lines)
-            figures += figures_of(count, claimed, raw)
-        return Report("open_runs", "python -m bench.open_runs", version_of(server), tuple(figures))
+                with copy_of(original) as claimed, copy_of(original) as raw:
+                    settle_down(claimed)
+                    settle_down(raw)
+                    paces.append(alternate(claimed, raw, count))
+                    check(claimed, schedules, lines)
+                    check(raw, schedules, lines)
+            figures += figures_of(count, paces)
+    return Report("open_runs", "python -m bench.open_runs", version_of(server), tuple(figures))
 
 
-def figures_of(sessions: int, claimed: list[Pace], raw: list[Pace]) -> list[Figure]:
-    """The median pace, and the median of the ratios of neighbours."""
-    share = median(b.seconds / a.seconds for a, b in zip(claimed, raw, strict=True))
-    seconds = median(pace.seconds for pace in claimed)
+def figures_of(sessions: int, paces: list[tuple[Pace, Pace]]) -> list[Figure]:
+    """Medians over the rounds."""
+    share = median(raw.seconds / claimed.seconds for claimed, raw in paces)
+    seconds = median(claimed.seconds for claimed, _ in paces)
+    done = paces[0][0]
     name = f"{sessions} session{'s' if sessions > 1 else ''}"
     return [
-        Figure(f"{name}: schedules opened", claimed[0].runs / seconds, "1/s"),
-        Figure(f"{name}: payments opened", claimed[0].payments / seconds, "1/s"),
+        Figure(f"{name}: schedules opened", done.runs / seconds, "1/s"),
+        Figure(f"{name}: payments opened", done.payments / seconds, "1/s"),
         Figure(f"{name}: share of the raw insert's pace", share, "", 0.6, at_most=False),
     ]
 
 
-def claim_all(database: Database, sessions: int) -> Pace:
-    """Every session calls claim_due_schedules until it returns nothing."""
+def alternate(claimed: Database, raw: Database, sessions: int) -> tuple[Pace, Pace]:
+    """All sessions claim, all sessions insert, and so on, CALLS_PER_PHASE calls each, until no rows are left.
 
-    def work(number: int) -> tuple[int, int]:
-        runs = payments = 0
-        with database.connect("payroll_pod") as connection:
-            start.wait()
-            while True:
-                row = connection.execute(
-                    "SELECT count(*), coalesce(sum(payments), 0) FROM payroll.claim_due_schedules(%s)",
-                    (f"bench:{number}",),
-                ).fetchone()
-                assert row is not None
-                if row[0] == 0:
-                    return runs, payments
-                runs += row[0]
-                payments += row[1]
-
-    start = threading.Barrier(sessions + 1)
-    return together(work, sessions, start)
+    So whatever else the machine does meanwhile falls on both.
+    """
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(sessions))
+        claimers = [claim(stack.enter_context(claimed.connect("payroll_pod"))) for _ in range(sessions)]
+        connections = [stack.enter_context(raw.connect()) for _ in range(sessions)]
+        row = connections[0].execute("SELECT count(*) FROM bench.run").fetchone()
+        assert row is not None
+        chunks = iter(range(0, row[0], RUNS_PER_CALL))
+        inserters = [insert(connection, chunks) for connection in connections]
+        paces = (Pace(), Pace())
+        while work(pool, claimers, paces[0]) | work(pool, inserters, paces[1]):
+            pass
+    return paces
 
 
-def insert_all(database: Database, sessions: int) -> Pace:
-    """The sessions insert the kept rows, chunk by chunk in turn."""
+def claim(connection: psycopg.Connection) -> Callable[[], Done]:
+    def call() -> Done:
+        row = connection.execute(
+            "SELECT count(*), coalesce(sum(payments), 0) FROM payroll.claim_due_schedules('bench')"
+        ).fetchone()
+        assert row is not None
+        return row[0], row[1]
 
-    def work(number: int) -> tuple[int, int]:
-        runs = payments = 0
-        with database.connect() as connection:
-            row = connection.execute("SELECT count(*) FROM bench.run").fetchone()
-            assert row is not None
-            start.wait()
-            for first in range(number * RUNS_PER_CALL, row[0], sessions * RUNS_PER_CALL):
-                chunk = {"first": first, "last": first + RUNS_PER_CALL}
-                with connection.transaction():
-                    runs += connection.execute(RAW_RUNS, chunk, prepare=True).rowcount
-                    payments += connection.execute(RAW_PAYMENTS, chunk, prepare=True).rowcount
-        return runs, payments
-
-    start = threading.Barrier(sessions + 1)
-    return together(work, sessions, start)
+    return call
 
 
-def together(work: Callable[[int], tuple[int, int]], sessions: int, start: threading.Barrier) -> Pace:
-    """Runs `work` in one thread for each session; the clock runs from the moment when all are connected."""
-    with ThreadPoolExecutor(sessions) as pool:
-        futures = [pool.submit(work, number) for number in range(sessions)]
-        start.wait()
-        began = time.perf_counter()
-        done = [future.result() for future in futures]
-        seconds = time.perf_counter() - began
-    return Pace(seconds, sum(runs for runs, _ in done), sum(payments for _, payments in done))
+def insert(connection: psycopg.Connection, chunks: Iterator[int]) -> Callable[[], Done]:
+    def call() -> Done:
+        first = next(chunks, None)
+        if first is None:
+            return 0, 0
+        chunk = {"first": first, "last": first + RUNS_PER_CALL}
+        with connection.transaction():
+            return (
+                connection.execute(RAW_RUNS, chunk, prepare=True).rowcount,
+                connection.execute(RAW_PAYMENTS, chunk, prepare=True).rowcount,
+            )
+
+    return call
+
+
+def work(pool: ThreadPoolExecutor, calls: list[Callable[[], Done]], pace: Pace) -> bool:
+    """One phase: every session makes its calls. False when there was nothing left to do."""
+
+    def phase(call: Callable[[], Done]) -> list[Done]:
+        return [call() for _ in range(CALLS_PER_PHASE)]
+
+    began = time.perf_counter()
+    done = [one for made in pool.map(phase, calls) for one in made]
+    seconds = time.perf_counter() - began
+    if not any(runs for runs, _ in done):
+        return False
+    pace.seconds += seconds
+    pace.runs += sum(runs for runs, _ in done)
+    pace.payments += sum(payments for _, payments in done)
+    return True
 
 
 def check(database: Database, schedules: int, lines: int) -> None:
