@@ -70,7 +70,7 @@ BEGIN
             FROM payroll.pay_run AS r
             WHERE r.organization_id = w.organization_id
               AND r.state IN ('approved', 'paying', 'awaiting_funds') AND r.pending_count > 0
-              AND r.next_serve_at <= clock
+              AND r.next_serve_at <= clock AND r.cancel_requested_at IS NULL
             ORDER BY r.next_serve_at
             LIMIT 1
         ) AS waiting

@@ -16,6 +16,7 @@ BEGIN
          WHERE r.state IN ('approved', 'paying', 'awaiting_funds') AND r.pending_count > 0 AND r.next_serve_at > clock
          ORDER BY r.next_serve_at LIMIT 1)
     );
-    seconds_until := greatest(0, extract(epoch FROM due_at - clock));
+    -- greatest() alone would make 0 of NULL, and an idle pod would spin.
+    seconds_until := CASE WHEN due_at IS NOT NULL THEN greatest(0, extract(epoch FROM due_at - clock)) END;
 END
 $$;

@@ -43,7 +43,9 @@ def muxed(*words: object, number: int = 7) -> str:
     return StrKey.encode_med25519_public_key(some_bytes("account", *words) + number.to_bytes(8, "big"))
 
 
-def call(connection: Connection, function: str, /, *, role: str = "payroll_pod", **arguments: object) -> list[Row]:
+def call(
+    connection: Connection, function: str, /, *, role: str = "payroll_pod", **arguments: object
+) -> list[Row]:
     """The rows of payroll.<function>(name => value, …), called as `role`."""
     named = sql.SQL(", ").join(
         sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in arguments
@@ -68,12 +70,12 @@ def refused(connection: Connection, *sqlstates: str, words: str = "") -> Iterato
 def rows(connection: Connection, query: str, *arguments: object) -> list[Row]:
     """Rows by column name, as superuser."""
     with connection.cursor(row_factory=dict_row) as cursor:
-        return cursor.execute(query, arguments).fetchall()  # type: ignore[arg-type]
+        return cursor.execute(query, arguments).fetchall()
 
 
 def one(connection: Connection, query: str, *arguments: object) -> Any:
     """The only row's only value."""
-    ((value,),) = connection.execute(query, arguments).fetchall()  # type: ignore[arg-type]
+    ((value,),) = connection.execute(query, arguments).fetchall()
     return value
 
 
@@ -185,10 +187,13 @@ def new_schedule(
         """
         INSERT INTO payroll.pay_schedule (
             organization_id, name, funding_account_id, rule, recurrence_frequency, recurrence_every,
-            recurrence_week_days, recurrence_month_days, recurrence_skip, anchor, end_date, pay_time, time_zone,
-            lead_time, memo_policy, memo_text, next_nominal_date, next_pay_at, next_open_at, created_at, changed_at)
+            recurrence_week_days, recurrence_month_days, recurrence_skip, anchor, end_date, pay_time,
+                time_zone,
+            lead_time, memo_policy, memo_text, next_nominal_date, next_pay_at, next_open_at, created_at,
+                changed_at)
         SELECT given.organization_id, given.name, given.funding_account_id, given.rule, r.frequency, r.every,
-               r.week_days, r.month_days, r.skip, given.anchor, given.end_date, given.pay_time, given.time_zone,
+               r.week_days, r.month_days, r.skip, given.anchor, given.end_date, given.pay_time,
+                   given.time_zone,
                given.lead_time, given.memo_policy, given.memo_text, n.nominal_date, n.pay_at,
                n.pay_at - given.lead_time, now(), now()
         FROM (VALUES (%s::bigint, %s, %s::bigint, %s, %s::date, %s::date, %s::time, %s, %s::interval,
@@ -236,7 +241,8 @@ def new_schedule(
 def start_pods(connection: Connection, *pods: str) -> None:
     """Registers the pods on this database's network."""
     connection.execute(
-        "INSERT INTO payroll.installation (network_passphrase, set_at) VALUES (%s, now()) ON CONFLICT DO NOTHING",
+        "INSERT INTO payroll.installation (network_passphrase, set_at) VALUES (%s, now()) ON"
+        " CONFLICT DO NOTHING",
         (PASSPHRASE,),
     )
     for pod in pods:
@@ -350,6 +356,9 @@ def batch_row(connection: Connection, batch_id: int) -> Row:
 def channel_row(connection: Connection, channel_id: int) -> Row:
     """The channel's row."""
     (channel,) = rows(
-        connection, "SELECT *, state::text AS state FROM payroll.channel_account WHERE channel_id = %s", channel_id
+        connection,
+        "SELECT state::text, state_reason, sequence, live_batch_id FROM payroll.channel_account"
+        " WHERE channel_id = %s",
+        channel_id,
     )
     return channel

@@ -25,7 +25,8 @@ def is_destination(address: str) -> bool:
 def judged(connection: Connection, addresses: list[str]) -> dict[str, bool]:
     """The database's opinion about each address."""
     found = connection.execute(
-        "SELECT sent.address, payroll.is_account_address(sent.address) OR payroll.is_muxed_address(sent.address)"
+        "SELECT sent.address, payroll.is_account_address(sent.address) OR"
+        " payroll.is_muxed_address(sent.address)"
         " FROM unnest(%s::text[]) AS sent (address)",
         (addresses,),
     ).fetchall()
@@ -37,14 +38,16 @@ def test_every_valid_account_and_muxed_address_is_accepted(connection: Connectio
     keys = [chance.randbytes(32) for _ in range(300)] + [bytes(32), b"\xff" * 32]
     ids = [chance.getrandbits(64) for _ in range(300)] + [0, 2**64 - 1]
     accounts = [StrKey.encode_ed25519_public_key(key) for key in keys]
-    muxeds = [MuxedAccount(address, number).account_muxed for address, number in zip(accounts, ids, strict=True)]
+    muxeds = [
+        MuxedAccount(address, number).account_muxed for address, number in zip(accounts, ids, strict=True)
+    ]
     known = [address for address in muxeds if address]
     assert len(known) == len(accounts)
     assert set(judged(connection, accounts + known).values()) == {True}
 
 
 def test_one_wrong_character_anywhere_is_refused(connection: Connection) -> None:
-    """All characters of the alphabet at all places of one G and one M address: a checksum misses none of these."""
+    """Each character of the alphabet at each place of one G and one M address: the checksum misses none."""
     changed = [
         address[:place] + letter + address[place + 1 :]
         for address in (account("one"), muxed("one"))
@@ -155,7 +158,9 @@ def test_any_other_amount_is_refused_and_never_rounded(connection: Connection, a
         connection.execute("SELECT %s::numeric::payroll.asset_amount", (amount,))
 
 
-def test_no_column_of_the_schema_holds_a_float_and_every_amount_is_of_the_domain(connection: Connection) -> None:
+def test_no_column_of_the_schema_holds_a_float_and_every_amount_is_of_the_domain(
+    connection: Connection,
+) -> None:
     found = connection.execute(
         "SELECT table_name, column_name, coalesce(domain_name, data_type) FROM information_schema.columns"
         " WHERE table_schema = 'payroll' AND (data_type IN ('real', 'double precision', 'money')"
@@ -236,11 +241,14 @@ def test_two_payees_with_references_that_differ_in_case_only_are_refused(connect
 
 
 @pytest.mark.parametrize("reference", [" E-17", "E-17 ", "", " ", "x" * 101])
-def test_a_reference_that_is_not_trimmed_or_too_long_is_refused(connection: Connection, reference: str) -> None:
+def test_a_reference_that_is_not_trimmed_or_too_long_is_refused(
+    connection: Connection, reference: str
+) -> None:
     organization = new_organization(connection)
     with refused(connection, "23514"):
         connection.execute(
-            "INSERT INTO payroll.payee (organization_id, reference, name, destination, created_at, changed_at)"
+            "INSERT INTO payroll.payee (organization_id, reference, name, destination, created_at,"
+            " changed_at)"
             " VALUES (%s, %s, 'A', %s, now(), now())",
             (organization.organization_id, reference, account("a")),
         )

@@ -27,7 +27,7 @@ KEPT_TABLES = [
 
 @pytest.fixture
 def owner(connection: psycopg.Connection[TupleRow]) -> Connection:
-    """The connection acting as payroll_owner, who owns the tables; one run of two payments, the first batch signed."""
+    """The connection acting as payroll_owner, who owns the tables; one run, its batch signed."""
     organization = new_organization(connection, channels=2)
     open_run(connection, organization, payees=2)
     record(connection, claim(connection))
@@ -38,9 +38,12 @@ def owner(connection: psycopg.Connection[TupleRow]) -> Connection:
 def test_a_second_run_for_an_occurrence_is_impossible(owner: Connection) -> None:
     with refused(owner, "23505", words="pay_run_once"):
         owner.execute(
-            "INSERT INTO payroll.pay_run (organization_id, schedule_id, nominal_date, pay_at, funding_account_id,"
-            " memo_type, memo_value, state, next_serve_at, opened_at, opened_by) SELECT organization_id, schedule_id,"
-            " nominal_date, pay_at, funding_account_id, memo_type, memo_value, 'approved', next_serve_at, opened_at,"
+            "INSERT INTO payroll.pay_run (organization_id, schedule_id, nominal_date, pay_at,"
+            " funding_account_id,"
+            " memo_type, memo_value, state, next_serve_at, opened_at, opened_by) SELECT"
+            " organization_id, schedule_id,"
+            " nominal_date, pay_at, funding_account_id, memo_type, memo_value, 'approved',"
+            " next_serve_at, opened_at,"
             " opened_by FROM payroll.pay_run"
         )
 
@@ -53,15 +56,19 @@ def test_a_run_can_not_be_renamed_to_another_occurrence(owner: Connection) -> No
 def test_a_second_payment_for_a_line_of_a_run_is_impossible(owner: Connection) -> None:
     with refused(owner, "23505", words="payment_once"):
         owner.execute(
-            "INSERT INTO payroll.payment (organization_id, run_id, payee_id, line, destination, memo_type, amount)"
-            " SELECT organization_id, run_id, payee_id, line, destination, 'none', amount FROM payroll.payment"
+            "INSERT INTO payroll.payment (organization_id, run_id, payee_id, line, destination,"
+            " memo_type, amount)"
+            " SELECT organization_id, run_id, payee_id, line, destination, 'none', amount FROM"
+            " payroll.payment"
         )
 
 
 NEW_BATCH = """
     INSERT INTO payroll.payment_batch (
-        organization_id, run_id, channel_id, slot, memo_type, memo_value, state, claim_token, claimed_by, claimed_at)
-    SELECT organization_id, run_id, {channel}, slot + {step}, memo_type, memo_value, 'claimed', gen_random_uuid(),
+        organization_id, run_id, channel_id, slot, memo_type, memo_value, state, claim_token,
+            claimed_by, claimed_at)
+    SELECT organization_id, run_id, {channel}, slot + {step}, memo_type, memo_value, 'claimed',
+        gen_random_uuid(),
            claimed_by, claimed_at
     FROM payroll.payment_batch LIMIT 1
     RETURNING batch_id
@@ -101,7 +108,7 @@ def test_two_live_batches_on_one_channel_are_impossible(owner: Connection, state
 
 
 def test_a_slot_that_had_a_batch_is_never_given_to_another(connection: Connection) -> None:
-    """Even when its batch is closed and the channel is idle; only a released batch, never sent, frees its slot."""
+    """Though its batch is closed and the channel is idle. Only a released one, never sent, frees its slot."""
     open_run(connection, new_organization(connection), payees=2)
     first = claim(connection)
     release(connection, first)
@@ -114,7 +121,10 @@ def test_a_slot_that_had_a_batch_is_never_given_to_another(connection: Connectio
 
 
 def test_an_envelope_hash_stands_once(owner: Connection) -> None:
-    columns = "organization_id, batch_id, slot, envelope_xdr, fee_bid, valid_until, as_of_ledger, recorded_by, recorded_at"
+    columns = (
+        "organization_id, batch_id, slot, envelope_xdr, fee_bid, valid_until, as_of_ledger, recorded_by,"
+    )
+    columns += " recorded_at"
     with refused(owner, "23505"):
         owner.execute(
             f"INSERT INTO payroll.envelope ({columns}, inner_hash, outer_hash)"
@@ -146,18 +156,23 @@ def test_removing_what_money_rows_point_to_is_refused(owner: Connection, table: 
 def test_no_foreign_key_deletes_or_rewrites_anything_by_itself(connection: Connection) -> None:
     found = rows(
         connection,
-        "SELECT conrelid::regclass::text AS tab, conname FROM pg_constraint JOIN pg_namespace n ON n.oid = connamespace"
-        " WHERE n.nspname = 'payroll' AND contype = 'f' AND (confdeltype NOT IN ('a', 'r') OR confupdtype NOT IN ('a', 'r'))",
+        "SELECT conrelid::regclass::text AS tab, conname FROM pg_constraint JOIN pg_namespace n ON"
+        " n.oid = connamespace"
+        " WHERE n.nspname = 'payroll' AND contype = 'f' AND (confdeltype NOT IN ('a', 'r') OR"
+        " confupdtype NOT IN ('a', 'r'))",
     )
     assert found == []
 
 
 def test_every_foreign_key_of_the_schema_is_valid(connection: Connection) -> None:
-    assert one(
-        connection,
-        "SELECT count(*) FROM pg_constraint JOIN pg_namespace n ON n.oid = connamespace"
-        " WHERE n.nspname = 'payroll' AND NOT convalidated",
-    ) == 0
+    assert (
+        one(
+            connection,
+            "SELECT count(*) FROM pg_constraint JOIN pg_namespace n ON n.oid = connamespace"
+            " WHERE n.nspname = 'payroll' AND NOT convalidated",
+        )
+        == 0
+    )
 
 
 REWRITES = [
@@ -223,5 +238,6 @@ def test_a_database_belongs_to_one_network(owner: Connection) -> None:
         owner.execute("INSERT INTO payroll.installation (network_passphrase, set_at) VALUES ('Other', now())")
     with refused(owner, "23514"):
         owner.execute(
-            "INSERT INTO payroll.installation (only_row, network_passphrase, set_at) VALUES (false, 'Other', now())"
+            "INSERT INTO payroll.installation (only_row, network_passphrase, set_at) VALUES (false,"
+            " 'Other', now())"
         )

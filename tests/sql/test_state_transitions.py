@@ -6,7 +6,16 @@ import psycopg
 import pytest
 from psycopg.rows import TupleRow
 
-from tests.sql.payroll_rows import Connection, Organization, claim, new_organization, one, open_run, refused, rows
+from tests.sql.payroll_rows import (
+    Connection,
+    Organization,
+    claim,
+    new_organization,
+    one,
+    open_run,
+    refused,
+    rows,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,8 @@ class Entity:
 ENTITIES = [
     Entity(
         "schedule", "pay_schedule", "schedule_id", "schedule_state",
-        "UPDATE payroll.pay_schedule SET next_nominal_date = anchor, next_pay_at = now(), next_open_at = now()",
+        "UPDATE payroll.pay_schedule SET next_nominal_date = anchor, next_pay_at = now(),"
+        " next_open_at = now()",
         "INSERT INTO payroll.pay_schedule (organization_id, name, funding_account_id, state, rule,"
         " recurrence_frequency, recurrence_every, recurrence_skip, anchor, pay_time, time_zone,"
         " next_nominal_date, next_pay_at, next_open_at, created_at, changed_at)"
@@ -36,30 +46,37 @@ ENTITIES = [
         "run", "pay_run", "run_id", "run_state", "",
         "INSERT INTO payroll.pay_run (organization_id, schedule_id, nominal_date, pay_at, funding_account_id,"
         " memo_type, memo_value, state, next_serve_at, opened_at, opened_by)"
-        " SELECT organization_id, schedule_id, nominal_date + 1, pay_at, funding_account_id, memo_type, memo_value,"
+        " SELECT organization_id, schedule_id, nominal_date + 1, pay_at, funding_account_id,"
+        " memo_type, memo_value,"
         " {state}, next_serve_at, opened_at, opened_by FROM payroll.pay_run",
     ),
     Entity(
         "payment", "payment", "payment_id", "payment_state", "",
-        "INSERT INTO payroll.payment (organization_id, run_id, payee_id, line, destination, memo_type, memo_value,"
+        "INSERT INTO payroll.payment (organization_id, run_id, payee_id, line, destination,"
+        " memo_type, memo_value,"
         " asset_code, asset_issuer, amount, state)"
         " SELECT organization_id, run_id, payee_id, 2, destination, memo_type, memo_value, asset_code,"
         " asset_issuer, amount, {state} FROM payroll.payment",
     ),
     Entity(
         "batch", "payment_batch", "batch_id", "batch_state",
-        "UPDATE payroll.payment_batch SET settled_hash = sha256('x'), settled_ledger = 1, settled_code = 'tx_success',"
+        "UPDATE payroll.payment_batch SET settled_hash = sha256('x'), settled_ledger = 1,"
+        " settled_code = 'tx_success',"
         " settled_at = now(), settled_closed_at = now()",
-        "INSERT INTO payroll.payment_batch (organization_id, run_id, channel_id, slot, memo_type, memo_value, state,"
+        "INSERT INTO payroll.payment_batch (organization_id, run_id, channel_id, slot, memo_type,"
+        " memo_value, state,"
         " claim_token, claimed_by, claimed_at, settled_hash, settled_ledger, settled_code, settled_at)"
-        " SELECT organization_id, run_id, (SELECT max(channel_id) FROM payroll.channel_account), slot + 1, memo_type,"
-        " memo_value, {state}, claim_token, claimed_by, claimed_at, settled_hash, settled_ledger, settled_code,"
+        " SELECT organization_id, run_id, (SELECT max(channel_id) FROM payroll.channel_account),"
+        " slot + 1, memo_type,"
+        " memo_value, {state}, claim_token, claimed_by, claimed_at, settled_hash, settled_ledger,"
+        " settled_code,"
         " settled_at FROM payroll.payment_batch",
     ),
     Entity(
         "channel", "channel_account", "channel_id", "channel_state",
         "UPDATE payroll.channel_account SET live_batch_id = NULL",
-        "INSERT INTO payroll.channel_account (organization_id, address, key_index, sequence, state, created_at)"
+        "INSERT INTO payroll.channel_account (organization_id, address, key_index, sequence, state,"
+        " created_at)"
         " SELECT organization_id, (SELECT address FROM payroll.funding_account), 9, 9, {state}, now()"
         " FROM payroll.channel_account LIMIT 1",
     ),
@@ -106,7 +123,9 @@ def test_each_step_is_taken_or_refused_as_the_table_says(
                 with connection.transaction(force_rollback=True):
                     connection.execute(update, (after, key))
             else:
-                with refused(connection, "PL003", words=f'a {entity.name} can\'t go from "{before}" to "{after}"'):
+                with refused(
+                    connection, "PL003", words=f'a {entity.name} can\'t go from "{before}" to "{after}"'
+                ):
                     connection.execute(update, (after, key))
 
 
@@ -127,7 +146,9 @@ def test_a_new_row_starts_only_in_a_state_that_the_table_allows(
 
 
 @pytest.mark.parametrize("entity", ENTITIES, ids=lambda entity: entity.name)
-def test_the_table_names_real_states_and_each_state_can_be_reached(connection: Connection, entity: Entity) -> None:
+def test_the_table_names_real_states_and_each_state_can_be_reached(
+    connection: Connection, entity: Entity
+) -> None:
     states, allowed = set(states_of(connection, entity)), allowed_steps(connection, entity)
     assert {state for step in allowed for state in step} - {""} == states
     reached = {""}
