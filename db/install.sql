@@ -150,7 +150,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', 'ab2417df03fd7a773064bce85fae537c2582847f2b2da360fab1119e944fe83a')
+VALUES ('functions/claim_payments.sql', 'bbdaaa9373205630890952af8cf645443e77e72f84518c0ac16f878148536282')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -192,7 +192,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/next_due_at.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/next_due_at.sql', '55637d11dcbef961e3180e542d36975ad8ef33d3c9f420b28afed2c92cb23f34')
+VALUES ('functions/next_due_at.sql', '056298bd9310a357463996273c294e9e83cc8734929e9a627f71a0e25bbd7deb')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
