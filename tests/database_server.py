@@ -112,7 +112,7 @@ def private_server(
 @contextmanager
 def container_server() -> Iterator[Server]:
     """A server in a container of PAYLOCK_TEST_IMAGE, by testcontainers."""
-    from testcontainers.postgres import PostgresContainer
+    from testcontainers.community.postgres import PostgresContainer
 
     image = os.environ.get("PAYLOCK_TEST_IMAGE", "postgres:17")
     with PostgresContainer(
