@@ -4,9 +4,12 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import open_runs
+from bench import claim_cost, open_runs
 
-BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {"open_runs": open_runs.main}
+BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
+    "open_runs": open_runs.main,
+    "claim_cost": claim_cost.main,
+}
 
 
 def main() -> int:

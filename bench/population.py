@@ -147,9 +147,9 @@ def add_history(database: Database, payments: int, *, lines: int = 5) -> None:
     _add_runs(database, payments // lines, lines, state="paid", days_back=10)
 
 
-def add_backlog(database: Database, runs: int) -> None:
-    """Adds runs that are due and wait to be paid, with one pending payment each."""
-    _add_runs(database, runs, 1, state="approved", days_back=5)
+def add_backlog(database: Database, runs: int, *, lines: int, days_back: int = 500) -> None:
+    """Adds runs that are due and wait to be paid. Give each call its own `days_back`: a date has one run."""
+    _add_runs(database, runs, lines, state="approved", days_back=days_back)
 
 
 def _add_runs(database: Database, runs: int, lines: int, *, state: str, days_back: int) -> None:
@@ -165,7 +165,7 @@ def _add_runs(database: Database, runs: int, lines: int, *, state: str, days_bac
                 SELECT s.organization_id, s.schedule_id, d.day, d.day, s.funding_account_id,
                        'none', %(state)s::payroll.run_state, %(pending)s, %(paid)s,
                        d.day, d.day, 'bench'
-                FROM counted AS c, generate_series(0, %(runs)s - 1) AS n
+                FROM counted AS c CROSS JOIN generate_series(0, %(runs)s - 1) AS n
                 CROSS JOIN LATERAL (
                     SELECT current_date - %(days_back)s - (n / c.schedules)::integer AS day
                 ) AS d

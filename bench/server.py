@@ -12,7 +12,7 @@ from tests.database_server import Database, Server, empty_database, member_login
 
 # Durable, as in production: what differs from the defaults is room for the tables and the log.
 SETTINGS = {
-    "shared_buffers": "512MB",
+    "shared_buffers": "1GB",
     "max_wal_size": "8GB",
     "fsync": "on",
     "synchronous_commit": "on",
@@ -32,12 +32,18 @@ def bench_server() -> Iterator[Server]:
 
 
 @contextmanager
-def installed_database(server: Server) -> Iterator[Database]:
-    """A database with Paylock in it and the test logins in the cluster."""
+def migrated_database(server: Server) -> Iterator[Database]:
+    """A database with Paylock in it."""
     with empty_database(server) as database:
         migrate(database.url)
-        with member_logins(server):
-            yield database
+        yield database
+
+
+@contextmanager
+def installed_database(server: Server) -> Iterator[Database]:
+    """A database with Paylock in it and the test logins in the cluster: one at a time."""
+    with migrated_database(server) as database, member_logins(server):
+        yield database
 
 
 @contextmanager
