@@ -7,7 +7,7 @@ from sandbox import results
 from sandbox.ledger import LedgerState
 from sandbox.operations import Context, Movement, Operation, OperationFailed, Unsupported
 from sandbox.reserves import remove_subentry
-from sandbox.results import OperationResult, TransactionResult
+from sandbox.results import OperationResult, TransactionResult, untried
 from sandbox.signatures import SignatureChecker
 from sandbox.transaction import Submission, Transaction
 from sandbox.validity import Moment, Stage, check_common, check_signed, operation_kind
@@ -75,13 +75,14 @@ def _apply(
     outcomes = []
     if stage is Stage.VALID:
         for operation in transaction.operations:
-            outer = check_signed(state, transaction, operation, checker, applying=False)
-            outcomes.append(OperationResult(operation_kind(operation), outer))
+            outer = check_signed(state, transaction, operation, checker)
+            kind = operation_kind(operation)
+            outcomes.append(OperationResult(kind, outer) if outer else untried(kind))
     sources = {(operation.source or transaction.source).account for operation in transaction.operations}
     _remove_one_time_signers(state, transaction.hash, sources | {transaction.source.account})
     if stage is not Stage.VALID:
         return code, (), ()
-    if any(outcome.outer for outcome in outcomes):
+    if any(outcome.outer not in (0, results.OP_NOT_SUPPORTED) for outcome in outcomes):
         return results.FAILED, tuple(outcomes), ()
     if not checker.all_used():
         return results.BAD_AUTH_EXTRA, (), ()

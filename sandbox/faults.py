@@ -114,6 +114,8 @@ class Faults:
         params = {name: value for name, value in given.items() if name not in _OWN} | given.get("params", {})
         if "probability" in own and "count" not in own:
             own["count"] = None
+        if not isinstance(own.get("path", ""), str) or not isinstance(own.get("method", ""), str):
+            raise UnknownFault("method and path are texts")
         rule = Rule(self._next_id, kind, params=params, **own)
         self._next_id += 1
         self._rules.append(rule)

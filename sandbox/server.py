@@ -18,7 +18,7 @@ from sandbox.clock import Clock
 from sandbox.control import Control
 from sandbox.faults import NETWORK_KINDS, Faults, UnknownFault
 from sandbox.foreign import Disturbance, Sender
-from sandbox.horizon.errors import Problem, bad_request
+from sandbox.horizon.errors import Problem, bad_request, submission_timeout
 from sandbox.horizon.interference import Interference
 from sandbox.horizon.routes import Horizon
 from sandbox.horizon.submission import Arrivals
@@ -155,11 +155,12 @@ class Sandbox:
         return self.network.state.account(account_key(address)) is None
 
     def fund(self, accounts: dict[str, str]) -> Header:
-        """Opens accounts with balances in lumens and closes a ledger. ValueError for a bad address or
-        amount."""
-        self._sender.fund(
-            {address: to_stroops(amount) for address, amount in accounts.items() if account_key(address)}
-        )
+        """Opens accounts with balances in lumens and closes a ledger. ValueError for a bad or known
+        address."""
+        known = [address for address in accounts if not self._is_new(address)]
+        if known:
+            raise ValueError(f"exists already: {', '.join(known)}")
+        self._sender.fund({address: to_stroops(amount) for address, amount in accounts.items()})
         return self.close_ledger()
 
     async def _friendbot(self, address: str) -> dict[str, Any]:
@@ -174,7 +175,10 @@ class Sandbox:
         if self.close_seconds is None:
             self.close_ledger()
         submission = await future
-        record = await self._arrivals.find_or_wait(submission.hash, self._submit_timeout)
+        try:
+            record = await self._arrivals.find_or_wait(submission.hash, self._submit_timeout)
+        except TimeoutError as error:
+            raise submission_timeout(submission.hash.hex(), submission.envelope) from error
         return transaction_resource(self.url, record)
 
     # disturbing

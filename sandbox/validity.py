@@ -113,21 +113,17 @@ def check_common(
 
 
 def check_signed(
-    state: LedgerState,
-    transaction: Transaction,
-    operation: Operation,
-    checker: SignatureChecker,
-    *,
-    applying: bool,
+    state: LedgerState, transaction: Transaction, operation: Operation, checker: SignatureChecker
 ) -> int:
-    """The outer code of an operation whose source has not signed enough; 0 if it has."""
+    """The outer code of an operation whose source has not signed enough; 0 if it has.
+
+    A source of its own may not exist yet (an operation before it may create it): its master key must sign.
+    """
     source = operation.source or transaction.source
     account = state.account(source.account)
     if account is not None:
-        if not checker.check_account(account, operation.threshold):
-            return results.OP_BAD_AUTH
-        return 0
-    if applying or operation.source is None:
+        return 0 if checker.check_account(account, operation.threshold) else results.OP_BAD_AUTH
+    if operation.source is None:
         return results.OP_NO_ACCOUNT
     master = Account(source.account, 0, 0)
     return 0 if checker.check_account(master, 0) else results.OP_BAD_AUTH
@@ -144,7 +140,7 @@ def check_operation(
     """An operation's own check: supported, signed, well formed."""
     if isinstance(operation, Unsupported):
         return OperationResult(operation.kind, results.OP_NOT_SUPPORTED)
-    outer = check_signed(state, transaction, operation, checker, applying=False)
+    outer = check_signed(state, transaction, operation, checker)
     if outer:
         return OperationResult(operation.KIND, outer)
     inner = operation.check((operation.source or transaction.source).account)

@@ -111,12 +111,16 @@ class Stage:
             return [] if answer.status.value == "PENDING" else [answer.status.value]
         return flat(answer.result.result_codes())
 
-    def apply(self, *envelopes: Envelope) -> list[TransactionRecord]:
-        """Sends, closes, and gives the records in the order sent. Fails if one is not taken."""
+    def apply_unseen(self, *envelopes: Envelope) -> None:
+        """Sends and closes; for when lookups do not see it yet. Fails if one is not taken."""
         for envelope in envelopes:
             answer = self.send(envelope)
             assert answer.status.value == "PENDING", answer
         self.sandbox.close_ledger()
+
+    def apply(self, *envelopes: Envelope) -> list[TransactionRecord]:
+        """Sends, closes, and gives the records in the order sent. Fails if one is not taken."""
+        self.apply_unseen(*envelopes)
         return [self.record(envelope) for envelope in envelopes]
 
     def record(self, envelope: Envelope) -> TransactionRecord:
