@@ -1,8 +1,8 @@
 """The plans of the hot functions, read from EXPLAIN while the functions run.
 
 auto_explain shows the plan of each statement inside a function, so what is tested is the shipped text.
-Generic plans are forced: a pod's session has them after a few calls, and with them a partial index is lost when
-its predicate stands in the query as a parameter.
+Generic plans are forced: a pod's session has them after a few calls, and with them a partial index is lost
+when its predicate stands in the query as a parameter.
 """
 
 import json
