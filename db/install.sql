@@ -57,7 +57,7 @@ COMMIT;
 DO $$ BEGIN RAISE EXCEPTION 'migrations/0003_schedules.sql was changed after it was applied: restore the file and write a new migration instead'; END $$;
 \endif
 
-SELECT coalesce(bool_or(checksum = '8b983918e3b0ecb23b0e17b99e7173e6e8847424e9ca56b82f19366e67ec24bb'), false) AS same, count(*) = 0 AS missing
+SELECT coalesce(bool_or(checksum = '76f018e629f35d701c5f6f481e3e976b2b29581f9551d966918bb32a46ed0dce'), false) AS same, count(*) = 0 AS missing
   FROM payroll.schema_migration WHERE version = 4 \gset
 \if :missing
 \echo migrations/0004_runs.sql
@@ -65,7 +65,7 @@ BEGIN;
 SET LOCAL ROLE payroll_owner;
 \ir migrations/0004_runs.sql
 INSERT INTO payroll.schema_migration (version, name, checksum)
-VALUES (4, 'migrations/0004_runs.sql', '8b983918e3b0ecb23b0e17b99e7173e6e8847424e9ca56b82f19366e67ec24bb');
+VALUES (4, 'migrations/0004_runs.sql', '76f018e629f35d701c5f6f481e3e976b2b29581f9551d966918bb32a46ed0dce');
 COMMIT;
 \elif :same
 \else
@@ -192,7 +192,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/next_due_at.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/next_due_at.sql', '056298bd9310a357463996273c294e9e83cc8734929e9a627f71a0e25bbd7deb')
+VALUES ('functions/next_due_at.sql', '1b1d72ea2ba0dec8f29d4b8d8a662f10e26a393665e827c990de3398ca039ed8')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

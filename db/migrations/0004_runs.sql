@@ -26,11 +26,10 @@ CREATE TABLE payroll.pay_run (
     CONSTRAINT pay_run_once UNIQUE (schedule_id, nominal_date),
     CONSTRAINT pay_run_memo_is_valid CHECK (payroll.is_memo(memo_type, memo_value))
 ) WITH (fillfactor = 80);
--- The runs that claim_payments can serve: organization by organization, the one that waited longest first.
+-- The runs that claim_payments can serve: organization by organization, the one that waited longest first. next_due_at
+-- reads it too. An index by next_serve_at alone would tempt the planner to read all runs of one organization's backlog
+-- to find the first run of another.
 CREATE INDEX pay_run_payable ON payroll.pay_run (organization_id, next_serve_at)
-    WHERE state IN ('approved', 'paying', 'awaiting_funds') AND pending_count > 0;
--- next_due_at
-CREATE INDEX pay_run_next_serve ON payroll.pay_run (next_serve_at)
     WHERE state IN ('approved', 'paying', 'awaiting_funds') AND pending_count > 0;
 
 CREATE TABLE payroll.payment (

@@ -166,6 +166,22 @@ def new_payee(
     return payee_id
 
 
+def new_payees(connection: Connection, organization: Organization, number: int) -> list[int]:
+    """The ids of as many payees, made in one statement."""
+    references = [f"payee-{next(_numbers)}" for _ in range(number)]
+    found = connection.execute(
+        "INSERT INTO payroll.payee (organization_id, reference, name, destination, created_at, changed_at)"
+        " SELECT %s, sent.reference, sent.reference, sent.destination, now(), now()"
+        " FROM unnest(%s::text[], %s::text[]) AS sent (reference, destination) RETURNING payee_id",
+        (
+            organization.organization_id,
+            references,
+            [account(organization.name, reference) for reference in references],
+        ),
+    ).fetchall()
+    return [row[0] for row in found]
+
+
 def new_schedule(
     connection: Connection,
     organization: Organization,
@@ -218,23 +234,22 @@ def new_schedule(
         memo_policy,
         memo_text,
     )
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO payroll.schedule_line"
-            " (organization_id, schedule_id, payee_id, line, asset_code, asset_issuer, amount)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            [
-                (
-                    organization.organization_id,
-                    schedule_id,
-                    line.payee_id,
-                    line.line,
-                    *(line.asset or (None, None)),
-                    line.amount,
-                )
-                for line in lines
-            ],
-        )
+    connection.execute(
+        "INSERT INTO payroll.schedule_line"
+        " (organization_id, schedule_id, payee_id, line, asset_code, asset_issuer, amount)"
+        " SELECT %s, %s, sent.* FROM unnest(%s::bigint[], %s::integer[], %s::text[], %s::text[],"
+        " %s::numeric[])"
+        " AS sent",
+        (
+            organization.organization_id,
+            schedule_id,
+            [line.payee_id for line in lines],
+            [line.line for line in lines],
+            [line.asset and line.asset[0] for line in lines],
+            [line.asset and line.asset[1] for line in lines],
+            [line.amount for line in lines],
+        ),
+    )
     return schedule_id
 
 
@@ -254,7 +269,7 @@ def open_run(
 ) -> tuple[int, list[int]]:
     """A schedule that was due and its run, opened: (run_id, payment ids). Pod POD is registered."""
     start_pods(connection, POD)
-    lines = [Line(new_payee(connection, organization)) for _ in range(payees)]
+    lines = [Line(payee_id) for payee_id in new_payees(connection, organization, payees)]
     schedule_id = new_schedule(connection, organization, lines, **terms)
     opened = {row["schedule_id"]: row["run_id"] for row in call(connection, "claim_due_schedules", pod=POD)}
     run_id: int = opened[schedule_id]

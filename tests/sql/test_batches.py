@@ -207,11 +207,18 @@ def test_refusing_every_payment_releases_the_batch_and_ends_the_run(
     assert channel_row(connection, channel)["sequence"] == batch["slot"] - 1
 
 
-def test_refusing_a_payment_twice_or_a_strangers_is_refused(connection: Connection, batch: Row) -> None:
+def test_refusing_a_payment_twice_changes_nothing(connection: Connection, batch: Row) -> None:
+    payments = [line["payment_id"] for line in batch["lines"]]
+    assert [refuse(connection, batch, payments[:1]) for _ in range(2)] == [2, 2]
+    assert payment_states(connection, batch["run_id"]) == ["failed", "in_flight", "in_flight"]
+    run_row(connection, batch["run_id"])
+    assert [refuse(connection, batch, payments) for _ in range(2)] == [0, 0]
+    run_row(connection, batch["run_id"])
+
+
+def test_refusing_a_payment_of_another_batch_is_refused(connection: Connection, batch: Row) -> None:
     payments = [line["payment_id"] for line in batch["lines"]]
     refuse(connection, batch, payments[:1])
-    with refused(connection, "PL001"):
-        refuse(connection, batch, payments[:1])
     with refused(connection, "PL001"):
         refuse(connection, batch, [payments[1], payments[2] + 1000])
     assert payment_states(connection, batch["run_id"]) == ["failed", "in_flight", "in_flight"]
