@@ -4,11 +4,13 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import claim_cost, open_runs
+from bench import claim_cost, due_to_submitted, large_run, open_runs
 
 BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
     "open_runs": open_runs.main,
     "claim_cost": claim_cost.main,
+    "due_to_submitted": due_to_submitted.main,
+    "large_run": large_run.main,
 }
 
 
