@@ -92,14 +92,14 @@ def transaction_malformed(envelope: str) -> Problem:
     return Problem("transaction_malformed", "Transaction Malformed", 400, detail, {"envelope_xdr": envelope})
 
 
-def transaction_failed(digest: str, envelope: str, result: str, codes: dict[str, Any]) -> Problem:
+def transaction_failed(envelope: str, result: str, codes: dict[str, Any]) -> Problem:
     """400: refused, or in a ledger and failed."""
     detail = (
         "The transaction failed when submitted to the stellar network. The `extras.result_codes` field on "
         "this response contains further details.  Descriptions of each code can be found at: "
         "https://developers.stellar.org/api/errors/http-status-codes/horizon-specific/transaction-failed/"
     )
-    extras = {"envelope_xdr": envelope, "hash": digest, "result_codes": codes, "result_xdr": result}
+    extras = {"envelope_xdr": envelope, "result_codes": codes, "result_xdr": result}
     return Problem("transaction_failed", "Transaction Failed", 400, detail, extras)
 
 

@@ -67,9 +67,7 @@ async def read_submission(request: web.Request, network: Network) -> Submission:
 def failed(submission: Submission, result: TransactionResult) -> errors.Problem:
     """The problem that says how a transaction failed."""
     encoded = base64.b64encode(result.to_xdr()).decode()
-    return errors.transaction_failed(
-        submission.hash.hex(), submission.envelope, encoded, result.result_codes()
-    )
+    return errors.transaction_failed(submission.envelope, encoded, result.result_codes())
 
 
 def show(base: str, submission: Submission, record: TransactionRecord) -> dict[str, Any]:

@@ -63,6 +63,7 @@ async def test_a_refused_transaction_is_400_and_keeps_its_sequence(stage: Stage)
     extras = caught.value.extras
     assert extras is not None
     assert problem(caught.value) == "transaction_failed"
+    assert set(extras) == {"envelope_xdr", "result_xdr", "result_codes"}
     assert extras["result_codes"] == {"transaction": "tx_bad_seq"}
     assert extras["envelope_xdr"] == envelope.to_xdr()
     result = x.TransactionResult.from_xdr(extras["result_xdr"])

@@ -292,6 +292,7 @@ async def test_clawback_takes_from_holders_of_clawback_assets(ready: Stage) -> N
 # set_options, manage_data, bump_sequence
 
 
+@pytest.mark.filterwarnings("ignore:.*recommend using AuthorizationFlag:DeprecationWarning")
 async def test_set_options_fails(ready: Stage) -> None:
     alice = key("alice")
     assert only(ready.do(alice, SetOptions(inflation_dest=NOBODY))) == "op_invalid_inflation"
