@@ -1,4 +1,4 @@
-"""A local Stellar network: Horizon's API over an in-memory ledger.
+"""A local Stellar network: Horizon's API and Stellar RPC over one in-memory ledger.
 
 What it is for: demos, tests and benchmarks of a payroll that must not be able to tell it from the real
 network. It is as strict as stellar-core and no kinder: real envelopes and results in XDR, signatures and

@@ -204,6 +204,14 @@ class LedgerView:
             if line is not None:
                 yield asset, line
 
+    def line(self, key: bytes, asset: Credit) -> Trustline | None:
+        """The trustline as it was."""
+        return cast(Trustline | None, self._get(LINES, (key, asset)))
+
+    def data_entry(self, key: bytes, name: bytes) -> DataEntry | None:
+        """The data entry as it was."""
+        return cast(DataEntry | None, self._get(DATA, (key, name)))
+
     def data(self, key: bytes) -> Iterator[tuple[bytes, DataEntry]]:
         """The account's data entries as they were."""
         for name in self._state.data_names.get(key, ()):

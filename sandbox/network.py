@@ -12,9 +12,9 @@ from nacl.signing import SigningKey
 from sandbox.apply import apply_submission, charge_fee
 from sandbox.clock import Clock
 from sandbox.entries import Account
-from sandbox.headers import fee_changes, seal_header
 from sandbox.history import History, LedgerRecord, TransactionRecord
 from sandbox.ledger import Header, LedgerState, LedgerView
+from sandbox.ledger_xdr import fee_changes, seal_header
 from sandbox.queue import Answer, TransactionQueue
 from sandbox.reserves import available_balance
 from sandbox.results import TransactionResult

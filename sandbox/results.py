@@ -1,5 +1,6 @@
 """Results: XDR as stellar-core writes it, and Horizon's names for the codes."""
 
+import base64
 import struct
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -216,6 +217,10 @@ class TransactionResult:
     def to_xdr(self) -> bytes:
         """TransactionResult."""
         return struct.pack(">qi", min(self.fee_charged, MAX_AMOUNT), self.code) + self._body() + bytes(4)
+
+    def to_base64(self) -> str:
+        """TransactionResult in base64."""
+        return base64.b64encode(self.to_xdr()).decode()
 
     def _body(self) -> bytes:
         if self.inner is not None and self.inner_hash is not None:

@@ -25,6 +25,7 @@ from sandbox.horizon.submission import Arrivals
 from sandbox.horizon.transactions import transaction_resource
 from sandbox.ledger import Header, LedgerState
 from sandbox.network import Conditions, Network, Parameters
+from sandbox.rpc.endpoint import Rpc
 from sandbox.strkeys import InvalidAddress, account_key
 from sandbox.transaction import Submission
 
@@ -79,6 +80,7 @@ class Sandbox:
         app = web.Application(middlewares=[interference.middleware()], client_max_size=4 << 20)
         horizon = Horizon(self.network, self._arrivals, self._submit_timeout, self._friendbot)
         app.add_routes(horizon.routes())
+        app.add_routes(Rpc(self.network, self.faults).routes())
         app.add_routes(Control(self).routes())
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
         await self._runner.setup()
@@ -110,6 +112,11 @@ class Sandbox:
     def url(self) -> str:
         """Horizon's address, without a slash at the end."""
         return f"http://{self._host}:{self._port}"
+
+    @property
+    def rpc_url(self) -> str:
+        """Stellar RPC's address."""
+        return f"{self.url}/rpc"
 
     @property
     def ledger(self) -> LedgerState:
@@ -282,7 +289,12 @@ async def _serve(arguments: argparse.Namespace) -> None:
     for text in arguments.fault:
         sandbox.set_fault(json.loads(text))
     async with sandbox:
-        line = {"horizon": sandbox.url, "passphrase": arguments.passphrase, "root": sandbox.root.secret}
+        line = {
+            "horizon": sandbox.url,
+            "rpc": sandbox.rpc_url,
+            "passphrase": arguments.passphrase,
+            "root": sandbox.root.secret,
+        }
         print(json.dumps(line), flush=True)
         await stopped.wait()
 

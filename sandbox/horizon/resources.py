@@ -200,7 +200,8 @@ def root_resource(base: str, network: Network) -> dict[str, Any]:
     }
 
 
-def _percentiles(values: list[int], floor: int) -> dict[str, str]:
+def fee_percentiles(values: list[int], floor: int) -> dict[str, str]:
+    """max, min, mode and percentiles as strings; all `floor` if there are no values."""
     ordered = sorted(values) or [floor]
     counted = Counter(ordered)
     most = max(counted.values())
@@ -222,6 +223,6 @@ def fee_stats_resource(network: Network) -> dict[str, Any]:
         "last_ledger": str(network.ingested),
         "last_ledger_base_fee": str(floor),
         "ledger_capacity_usage": f"{usage:.2f}".rstrip("0").rstrip(".") or "0",
-        "fee_charged": _percentiles(charged, floor),
-        "max_fee": _percentiles(bids, floor),
+        "fee_charged": fee_percentiles(charged, floor),
+        "max_fee": fee_percentiles(bids, floor),
     }

@@ -19,7 +19,7 @@ from stellar_sdk import (
     SetOptions,
     Signer,
     TextMemo,
-    parse_transaction_envelope_from_xdr,
+    TransactionEnvelope,
 )
 from stellar_sdk import xdr as x
 from stellar_sdk.exceptions import BadRequestError, NotFoundError
@@ -165,7 +165,7 @@ async def test_a_transaction_tells_everything(ready: Stage) -> None:
         "min_account_sequence": "1",
     }
     assert found["signatures"] == [base64.b64encode(envelope.signatures[0].signature).decode()]
-    again = parse_transaction_envelope_from_xdr(found["envelope_xdr"], ready.passphrase)
+    again = TransactionEnvelope.from_xdr(found["envelope_xdr"], ready.passphrase)
     assert again.hash_hex() == found["hash"]
 
 
