@@ -1,8 +1,9 @@
 """What is in closed ledgers: transactions, operations and money moved, found by hash, account or place."""
 
 import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sandbox.apply import Applied
 from sandbox.ledger import Header
@@ -72,6 +73,14 @@ class LedgerRecord:
         return self.header.sequence << 32
 
 
+class Placed(Protocol):
+    """A record that knows its place."""
+
+    @property
+    def place(self) -> int:
+        """Horizon's paging token."""
+
+
 @dataclass(slots=True)
 class Track:
     """Records of one kind in the order of their places."""
@@ -94,6 +103,14 @@ class Track:
         """Those below a place, descending."""
         for position in range(bisect.bisect_left(self.places, place) - 1, -1, -1):
             yield self.records[position]
+
+
+def track_of(records: Iterable[Placed]) -> Track:
+    """A track of some records in the order of their places."""
+    track = Track()
+    for record in records:
+        track.add(record.place, record)
+    return track
 
 
 _EMPTY = Track()

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from sandbox.history import OperationRecord, Track, TransactionRecord
+from sandbox.history import OperationRecord, Track, TransactionRecord, track_of
 from sandbox.horizon import errors
 from sandbox.horizon.paging import Page, page_body, read_page, take
 from sandbox.horizon.resources import (
@@ -16,6 +16,7 @@ from sandbox.horizon.resources import (
     ledger_resource,
     root_resource,
 )
+from sandbox.horizon.streaming import Fetch, is_wanted, stream
 from sandbox.horizon.submission import Arrivals, core_answer, read_submission, submit_and_wait
 from sandbox.horizon.transactions import operation_resource, transaction_resource
 from sandbox.network import Network
@@ -162,17 +163,22 @@ class Horizon:
             raise errors.not_found()
         return web.json_response(ledger_resource(str(request.url.origin()), record))
 
-    async def ledgers(self, request: web.Request) -> web.Response:
+    async def _list(self, request: web.Request, fetch: Fetch) -> web.StreamResponse:
+        page = self._page(request)
+        if is_wanted(request):
+            return await stream(request, page, fetch, self._arrivals)
+        return web.json_response(page_body(request, page, fetch(page)))
+
+    async def ledgers(self, request: web.Request) -> web.StreamResponse:
         """GET /ledgers."""
-        page, base = self._page(request), str(request.url.origin())
-        records = self._network.history.ledgers[self._network.elder - 1 : self._network.ingested]
-        if page.descending:
-            chosen = [each for each in reversed(records) if page.cursor is None or each.place < page.cursor]
-        else:
-            chosen = [each for each in records if page.cursor is None or each.place > page.cursor]
-        return web.json_response(
-            page_body(request, page, [ledger_resource(base, each) for each in chosen[: page.limit]])
-        )
+        base = str(request.url.origin())
+
+        def fetch(page: Page) -> list[dict[str, Any]]:
+            records = self._network.history.ledgers[self._network.elder - 1 : self._network.ingested]
+            chosen = page.choose(track_of(records))
+            return take(chosen, page.limit, lambda each: True, lambda each: ledger_resource(base, each))
+
+        return await self._list(request, fetch)
 
     def _transaction(self, request: web.Request) -> tuple[TransactionRecord, str]:
         text = request.match_info["hash"].lower()
@@ -192,24 +198,21 @@ class Horizon:
         record, asked = self._transaction(request)
         return web.json_response(transaction_resource(str(request.url.origin()), record, asked))
 
-    async def transactions(self, request: web.Request) -> web.Response:
+    async def transactions(self, request: web.Request) -> web.StreamResponse:
         """GET /transactions, of all, of an account, or of a ledger."""
-        page, base = self._page(request), str(request.url.origin())
+        base, info, history = str(request.url.origin()), request.match_info, self._network.history
         with_failed = request.query.get("include_failed") == "true"
-        if "ledger" in request.match_info:
-            record = self._network.history.ledger(self._ledger_number(request))
-            track = Track()
-            for each in record.transactions if record else ():
-                track.add(each.place, each)
-        else:
-            account = _account(request) if "account" in request.match_info else None
-            track = self._network.history.transactions(account)
+        account = _account(request) if "account" in info else None
+        ledger = history.ledger(self._ledger_number(request)) if "ledger" in info else None
 
         def keep(found: TransactionRecord) -> bool:
             return self._is_seen(found.header.sequence) and (with_failed or found.successful)
 
-        records = take(page.choose(track), page.limit, keep, lambda each: transaction_resource(base, each))
-        return web.json_response(page_body(request, page, records))
+        def fetch(page: Page) -> list[dict[str, Any]]:
+            track = history.transactions(account) if ledger is None else track_of(ledger.transactions)
+            return take(page.choose(track), page.limit, keep, lambda each: transaction_resource(base, each))
+
+        return await self._list(request, fetch)
 
     async def operation(self, request: web.Request) -> web.Response:
         """GET /operations/{id}."""
@@ -222,35 +225,33 @@ class Horizon:
             raise errors.not_found()
         return web.json_response(operation_resource(str(request.url.origin()), found))
 
-    async def operations(self, request: web.Request) -> web.Response:
+    async def operations(self, request: web.Request) -> web.StreamResponse:
         """GET /operations and /payments, of all, of an account, a ledger or a transaction."""
-        page, base = self._page(request), str(request.url.origin())
-        query, info = request.query, request.match_info
-        with_failed = query.get("include_failed") == "true"
+        base, info, history = str(request.url.origin()), request.match_info, self._network.history
         payments = info["kind"] == "payments"
-        joined = query.get("join") == "transactions"
+        with_failed = request.query.get("include_failed") == "true" or "hash" in info
+        joined = request.query.get("join") == "transactions"
+        account = _account(request) if "account" in info else None
         records: list[TransactionRecord] | None = None
         if "hash" in info:
             records = [self._transaction(request)[0]]
-            with_failed = True
         elif "ledger" in info:
-            ledger = self._network.history.ledger(self._ledger_number(request))
+            ledger = history.ledger(self._ledger_number(request))
             records = ledger.transactions if ledger else []
-        if records is not None:
-            track = _operations_of(records, payments)
-        else:
-            account = _account(request) if "account" in info else None
-            history = self._network.history
-            track = history.payments(account) if payments else history.operations(account)
 
         def keep(found: OperationRecord) -> bool:
             transaction = found.transaction
             return self._is_seen(transaction.header.sequence) and (with_failed or transaction.successful)
 
-        shown = take(
-            page.choose(track), page.limit, keep, lambda each: operation_resource(base, each, joined)
-        )
-        return web.json_response(page_body(request, page, shown))
+        def fetch(page: Page) -> list[dict[str, Any]]:
+            if records is not None:
+                track = _operations_of(records, payments)
+            else:
+                track = history.payments(account) if payments else history.operations(account)
+            chosen = page.choose(track)
+            return take(chosen, page.limit, keep, lambda each: operation_resource(base, each, joined))
+
+        return await self._list(request, fetch)
 
     # submission
 
@@ -282,13 +283,12 @@ def _account(request: web.Request) -> bytes:
 
 
 def _operations_of(records: list[TransactionRecord], payments: bool) -> Track:
-    track = Track()
-    for record in records:
-        for index, operation in enumerate(record.submission.inner.operations):
-            if operation.is_payment() or not payments:
-                entry = OperationRecord(record, index)
-                track.add(entry.place, entry)
-    return track
+    return track_of(
+        OperationRecord(record, index)
+        for record in records
+        for index, operation in enumerate(record.submission.inner.operations)
+        if operation.is_payment() or not payments
+    )
 
 
 def _account_matches(resource: dict[str, Any], query: Any) -> bool:

@@ -24,6 +24,7 @@ class Arrivals:
     def __init__(self, network: Network) -> None:
         self._network = network
         self._waiting: dict[bytes, set[asyncio.Future[TransactionRecord]]] = {}
+        self._next_ledger: asyncio.Future[None] | None = None
 
     async def find_or_wait(self, digest: bytes, seconds: float) -> TransactionRecord:
         """The record of a hash, at once if lookups know it already. TimeoutError after so many seconds."""
@@ -42,8 +43,17 @@ class Arrivals:
             if not waiting:
                 self._waiting.pop(digest, None)
 
+    def next_ledger(self) -> asyncio.Future[None]:
+        """Done as soon as another ledger is ingested. Shared: not to be cancelled."""
+        if self._next_ledger is None:
+            self._next_ledger = asyncio.get_running_loop().create_future()
+        return self._next_ledger
+
     def announce(self) -> None:
-        """Wakes whoever waits for a hash that lookups know now."""
+        """Wakes whoever waits for the next ledger, or for a hash that lookups know now."""
+        if self._next_ledger is not None and not self._next_ledger.done():
+            self._next_ledger.set_result(None)
+        self._next_ledger = None
         for digest, futures in list(self._waiting.items()):
             record = self._network.find(digest)
             if record is not None:

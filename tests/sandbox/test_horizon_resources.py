@@ -1,5 +1,6 @@
 """Horizon's resources and pages, read by stellar-sdk's call builders and decoded from XDR."""
 
+import asyncio
 import base64
 from typing import Any
 
@@ -334,3 +335,26 @@ async def test_the_root_account_is_made_from_the_passphrase(ready: Stage) -> Non
     root = ready.sandbox.root
     account = await ready.server.accounts().account_id(root.public_key).call()
     assert float(account["balances"][0]["balance"]) == 100_000_000_000 - 3000 - 0.00003
+
+
+async def test_payments_stream_as_their_ledgers_close(ready: Stage) -> None:
+    alice, bob = key("alice"), key("bob")
+    received: list[dict[str, Any]] = []
+
+    async def listen() -> None:
+        async for payment in ready.server.payments().for_account(bob.public_key).cursor("now").stream():
+            received.append(payment)
+            if len(received) == 3:
+                return
+
+    listening = asyncio.create_task(listen())
+    async with asyncio.timeout(10):
+        while not received:
+            ready.must(alice, Payment(bob.public_key, XLM, "1"))
+            await asyncio.sleep(0.05)
+        while not listening.done():
+            ready.must(alice, Payment(bob.public_key, XLM, "2"))
+            await asyncio.sleep(0.02)
+    assert [payment["type"] for payment in received] == ["payment"] * 3
+    tokens = [int(payment["paging_token"]) for payment in received]
+    assert tokens == sorted(set(tokens))
