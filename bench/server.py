@@ -12,7 +12,7 @@ from tests.database_server import Database, Server, empty_database, member_login
 
 # Durable, as in production: what differs from the defaults is room for the tables and the log.
 SETTINGS = {
-    "shared_buffers": "1GB",
+    "shared_buffers": "512MB",
     "max_wal_size": "8GB",
     "fsync": "on",
     "synchronous_commit": "on",
@@ -22,11 +22,11 @@ SETTINGS = {
 
 
 @contextmanager
-def bench_server() -> Iterator[Server]:
-    """A fresh server (the wheel's PostgreSQL, or PAYLOCK_TEST_PG_BIN's); gone afterwards."""
+def bench_server(**settings: str) -> Iterator[Server]:
+    """A fresh server of the wheel's PostgreSQL, or of PAYLOCK_TEST_PG_BIN's, with SETTINGS and more."""
     with (
         tempfile.TemporaryDirectory(prefix="paylock-bench-") as directory,
-        private_server(Path(directory), settings=SETTINGS) as server,
+        private_server(Path(directory), settings=SETTINGS | settings) as server,
     ):
         yield server
 
@@ -66,6 +66,16 @@ def settle_down(database: Database) -> None:
     with database.connect() as connection:
         connection.execute("VACUUM (ANALYZE)")
         connection.execute("CHECKPOINT")
+
+
+def warm_up(database: Database) -> None:
+    """Reads all of Paylock's tables and indexes into shared_buffers."""
+    with database.connect() as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+        connection.execute(
+            "SELECT pg_prewarm(oid) FROM pg_class"
+            " WHERE relnamespace = 'payroll'::regnamespace AND relkind IN ('r', 'i')"
+        )
 
 
 def bulk_connection(database: Database) -> psycopg.Connection:
