@@ -143,7 +143,7 @@ def test_claim_payments_finds_run_payments_and_channel_by_their_partial_indexes(
 
 def test_next_due_at_reads_two_partial_indexes(session: psycopg.Connection) -> None:
     plans = plans_of(session, "SELECT * FROM payroll.next_due_at()")
-    assert {"pay_schedule_due", "pay_run_next_serve"} <= plans.indexes
+    assert {"pay_schedule_due", "pay_run_payable"} <= plans.indexes
     assert not plans.scanned & BIG_TABLES
 
 
