@@ -1,10 +1,10 @@
 """What a claim costs in a small database, in a large one, and in a large one with a backlog.
 
 small: 10,000 schedules, as many old payments, 200 runs to pay. large: 1,000,000 schedules, 1,000,000 old
-payments, 200 runs to pay. backlog: the large one with 100,000 runs to pay. The calls take turns: small,
-large, backlog, small, … claim_due_schedules finds 10 due schedules in each call; claim_payments takes a batch
-of 5 payments, which is given back untimed. Neither reads nor commits wait for the disk, whose noise would
-hide the difference: the databases are in shared_buffers (3 GB are used), and synchronous_commit is off.
+payments, 200 runs to pay. backlog: the large one with 100,000 runs to pay. The calls take turns.
+claim_due_schedules finds 10 due schedules in each call; claim_payments takes a batch of 5 payments, which is
+given back untimed. Neither reads nor commits wait for the disk, whose noise would hide the difference: the
+databases are in shared_buffers (3 GB are used), and synchronous_commit is off.
 
     python -m bench.claim_cost [--calls 800] [--schedules 1000000] [--payments 1000000] [--backlog 100000]
 """
@@ -88,13 +88,13 @@ def measure(subjects: list[Subject], calls: int) -> None:
         subject.connection.execute("SELECT payroll.start_pod(%s, %s, 3600)", (POD, PASSPHRASE))
     warm_up = 20
     for number in range(warm_up + calls):
-        for subject in subjects:
+        for subject in dice.sample(subjects, len(subjects)):
             seconds = claim_payments(subject.connection)
             if number >= warm_up:
                 subject.claimed.append(seconds)
     chosen = {s.name: dice.sample(range(1, s.schedules + 1), calls * DUE_PER_CALL) for s in subjects}
     for number in range(calls):
-        for subject in subjects:
+        for subject in dice.sample(subjects, len(subjects)):
             due = chosen[subject.name][number * DUE_PER_CALL : (number + 1) * DUE_PER_CALL]
             seconds = open_due(subject.connection, due)
             if number >= warm_up:

@@ -32,6 +32,12 @@ class Figure:
         return "ok" if met else "missed"
 
     @property
+    def shown(self) -> str:
+        """The value with its unit, to three digits or so."""
+        value = f"{self.value:,.3g}" if self.value < 1000 else f"{self.value:,.0f}"
+        return f"{value} {self.unit}".rstrip()
+
+    @property
     def wanted(self) -> str:
         if self.target is None:
             return ""
@@ -63,14 +69,21 @@ def show(report: Report) -> None:
     table = Table(title=title, title_justify="left")
     table.add_column("figure")
     table.add_column("value", justify="right")
-    table.add_column("unit")
     table.add_column("target")
     table.add_column("")
     for figure in report.figures:
-        table.add_row(figure.name, f"{figure.value:,.4g}" if figure.value < 1000 else f"{figure.value:,.0f}",
-                      figure.unit, figure.wanted, figure.verdict)  # fmt: skip
+        table.add_row(figure.name, figure.shown, figure.wanted, figure.verdict)
     Console().print(table)
     RESULTS.mkdir(exist_ok=True)
     document = asdict(report) | {"cores": os.cpu_count(), "python": platform.python_version()}
-    document["figures"] = [asdict(figure) | {"verdict": figure.verdict} for figure in report.figures]
     (RESULTS / f"{report.benchmark}.json").write_text(json.dumps(document, indent=2) + "\n")
+
+
+def read(benchmark: str) -> Report | None:
+    """The report that `show` wrote last; None if there is none."""
+    path = RESULTS / f"{benchmark}.json"
+    if not path.is_file():
+        return None
+    document = json.loads(path.read_text())
+    figures = tuple(Figure(**figure) for figure in document["figures"])
+    return Report(document["benchmark"], document["command"], document["postgres"], figures)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import aiohttp
 import psutil
+from prometheus_client.parser import text_string_to_metric_families
 
 from bench.figures import Figure, Report, show
 from bench.server import bench_server, installed_database, version_of
@@ -49,6 +50,7 @@ class Outcome:
     memory_before: int
     ledgers: int
     transactions: int
+    sign_seconds: float  # to build and sign one transaction, on average
 
 
 @asynccontextmanager
@@ -90,6 +92,7 @@ async def measure(database: Database, payees: int, channels: int, close_seconds:
         began, cpu_began = time.monotonic(), cpu_seconds(process)
         memory = await _until_paid(database, process)
         seconds, cpu = time.monotonic() - began, cpu_seconds(process) - cpu_began
+        sign = await mean_seconds(session, await pod.port(), "paylock_sign_seconds")
         funding = it.funding.public_key
         verdict = judge(await town.get("/sandbox/operations"), funding, pays)
         if not verdict.exactly_once:
@@ -102,12 +105,25 @@ async def measure(database: Database, payees: int, channels: int, close_seconds:
         ]
     ledgers = [transaction["ledger"] for transaction in transactions]
     used = max(ledgers) - min(ledgers) + 1
-    return Outcome(seconds, cpu, memory, memory_before, used, len(transactions))
+    return Outcome(seconds, cpu, memory, memory_before, used, len(transactions), sign)
 
 
 def cpu_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
+
+
+async def mean_seconds(session: aiohttp.ClientSession, port: int, name: str) -> float:
+    """The mean of one of the pod's histograms."""
+    async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = await answer.text()
+    values = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name in (f"{name}_sum", f"{name}_count")
+    }
+    return values[f"{name}_sum"] / values[f"{name}_count"]
 
 
 async def _until_paid(database: Database, process: psutil.Process) -> int:
@@ -139,6 +155,7 @@ def run(server: Server, *, payees: int, channels: int, close_seconds: float) -> 
         Figure("pod: processor seconds", outcome.cpu_seconds, "s"),
         Figure("pod: processor seconds per 1,000 payments", outcome.cpu_seconds / payees * 1000, "s"),
         Figure("pod: share of one core", outcome.cpu_seconds / outcome.seconds, "", 0.5),
+        Figure("pod: build and sign a transaction", outcome.sign_seconds * 1000, "ms"),
         Figure("pod: memory when idle", outcome.memory_before / MEBIBYTE, "MiB"),
         Figure("pod: peak memory", outcome.memory / MEBIBYTE, "MiB", 120),
     )

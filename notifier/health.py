@@ -30,7 +30,9 @@ class HealthServer:
         """Start to listen. Raises OSError if the port is taken."""
         await self._runner.setup()
         await web.TCPSite(self._runner, None, self.port).start()
-        self.port = self._runner.addresses[0][1]
+        # A free port is another one for IPv4 (an address of two parts) than for IPv6: say the former.
+        addresses = sorted(self._runner.addresses, key=len)
+        self.port = addresses[0][1]
 
     async def stop(self) -> None:
         """Stop listening."""
