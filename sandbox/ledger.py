@@ -14,7 +14,7 @@ from sandbox.assets import Credit
 from sandbox.entries import Account, ClaimableBalance, DataEntry, Trustline
 
 ACCOUNTS, LINES, DATA, BALANCES = range(4)
-_KEPT_LEDGERS = 512
+KEPT_LEDGERS = 64
 
 Entry = Account | Trustline | DataEntry | ClaimableBalance
 
@@ -49,7 +49,7 @@ class LedgerState:
         self.data_names: dict[bytes, dict[bytes, None]] = {}
         self._journal: list[tuple[int, Any, Any]] = []
         self._touched: set[tuple[int, Any]] = set()
-        self._past: deque[tuple[int, dict[tuple[int, Any], Any]]] = deque(maxlen=_KEPT_LEDGERS)
+        self._past: deque[tuple[int, dict[tuple[int, Any], Any]]] = deque(maxlen=KEPT_LEDGERS)
 
     # reading
 
@@ -176,7 +176,7 @@ class LedgerState:
         self._touched.clear()
 
     def seen_at(self, sequence: int) -> "LedgerView":
-        """The state as of a closed ledger, at most 512 ledgers back."""
+        """The state as of a closed ledger, at most KEPT_LEDGERS back."""
         return LedgerView(self, [before for at, before in self._past if at > sequence])
 
 

@@ -23,7 +23,7 @@ from sandbox.horizon.interference import Interference
 from sandbox.horizon.routes import Horizon
 from sandbox.horizon.submission import Arrivals
 from sandbox.horizon.transactions import transaction_resource
-from sandbox.ledger import Header, LedgerState
+from sandbox.ledger import KEPT_LEDGERS, Header, LedgerState
 from sandbox.network import Conditions, Network, Parameters
 from sandbox.rpc.endpoint import Rpc
 from sandbox.strkeys import InvalidAddress, account_key
@@ -203,6 +203,8 @@ class Sandbox:
         if kind == "surge":
             conditions.surge_rate = rate or 1000
         elif kind == "lag":
+            if not 0 <= ledgers < KEPT_LEDGERS:
+                raise UnknownFault(f"lookups can lag by at most {KEPT_LEDGERS - 1} ledgers")
             conditions.lag = ledgers
         elif kind == "retention":
             conditions.retention = ledgers

@@ -59,7 +59,6 @@ class Transaction:
     """A transaction, perhaps the inner one of a fee bump. `fee` in stroops for all of it."""
 
     hash: bytes
-    envelope: str
     source: Party
     fee: int
     sequence: int
@@ -167,10 +166,8 @@ def _read_inner(unpacker: Unpacker, raw: bytes, start: int, network_id: bytes, v
     body = (bytes(4) if v0 else b"") + raw[start:end]
     digest = hashlib.sha256(network_id + struct.pack(">I", _TX) + body).digest()
     signatures = _unpack_signatures(unpacker)
-    envelope = raw[start - 4 : unpacker.get_position()]
     return Transaction(
         digest,
-        base64.b64encode(envelope).decode(),
         source,
         tx.fee.uint32,
         tx.seq_num.sequence_number.int64,
