@@ -150,7 +150,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', 'bbdaaa9373205630890952af8cf645443e77e72f84518c0ac16f878148536282')
+VALUES ('functions/claim_payments.sql', '01c7227548583d0ba27245062fdc20bd244fabea1bc422bdb48a827b41ca9768')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -63,12 +63,16 @@ BEGIN
             WHERE w.organization_id IS NOT NULL
         )
         SELECT waiting.run_id INTO candidate
-        FROM with_work AS w
-        JOIN payroll.organization AS o ON o.organization_id = w.organization_id
+        FROM (
+            SELECT o.organization_id, o.last_served_at
+            FROM with_work AS w
+            JOIN payroll.organization AS o ON o.organization_id = w.organization_id
+            ORDER BY o.last_served_at NULLS FIRST, o.organization_id
+        ) AS in_turn    -- in order before the look at runs and channels, which so ends at the first that can be served
         CROSS JOIN LATERAL (
             SELECT r.run_id
             FROM payroll.pay_run AS r
-            WHERE r.organization_id = w.organization_id
+            WHERE r.organization_id = in_turn.organization_id
               AND r.state IN ('approved', 'paying', 'awaiting_funds') AND r.pending_count > 0
               AND r.next_serve_at <= clock AND r.cancel_requested_at IS NULL
             ORDER BY r.next_serve_at
@@ -76,9 +80,9 @@ BEGIN
         ) AS waiting
         WHERE EXISTS (
             SELECT FROM payroll.channel_account AS c
-            WHERE c.organization_id = w.organization_id AND c.state = 'active' AND c.live_batch_id IS NULL
+            WHERE c.organization_id = in_turn.organization_id AND c.state = 'active' AND c.live_batch_id IS NULL
         )
-        ORDER BY o.last_served_at NULLS FIRST, o.organization_id
+        ORDER BY in_turn.last_served_at NULLS FIRST, in_turn.organization_id
         LIMIT 1;
         IF candidate IS NULL THEN
             RETURN;
