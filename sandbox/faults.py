@@ -28,12 +28,14 @@ REQUEST_KINDS = {
     "truncated": "the answer breaks off in the middle",
     "reject": "400 with `code` (default tx_internal_error) and `operations`; core never sees the transaction",
     "not_found": "404 for whatever is asked",
+    "lagging_node": "the request is served by a node that lags by `ledgers` (default 2)",
 }
 NETWORK_KINDS = {
     "surge": "the least bid is `rate` stroops per operation",
     "lag": "lookups trail by `ledgers` ledgers",
     "retention": "lookups keep `ledgers` ledgers",
     "slow_closes": "closes take `factor` times longer",
+    "uneven_closes": "each close takes up to `factor` intervals longer, by the seed",
     "stall": "no ledger closes by itself",
 }
 

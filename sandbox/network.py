@@ -4,6 +4,9 @@ output."""
 import hashlib
 import math
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from random import Random
 
@@ -22,6 +25,17 @@ from sandbox.transaction import Submission, read_envelope
 from sandbox.validity import Moment, check_submission
 
 TOTAL_COINS = 10**18
+_BEHIND: ContextVar[int] = ContextVar("ledgers by which the node lags that answers now", default=0)
+
+
+@contextmanager
+def behind(ledgers: int) -> Iterator[None]:
+    """Within it (and its task), lookups are answered by a node that lags by so many ledgers."""
+    token = _BEHIND.set(ledgers)
+    try:
+        yield
+    finally:
+        _BEHIND.reset(token)
 
 
 @dataclass(slots=True)
@@ -31,12 +45,14 @@ class Conditions:
     `surge_rate`: least bid per operation that is taken (0: the base fee). `lag`: ledgers by which lookups
     trail. `retention`: ledgers that lookups keep (0: all). `close_factor`: closes take so many times longer;
     infinite: stalled.
+    `close_jitter`: each close takes up to so many intervals longer, by the seed.
     """
 
     surge_rate: int = 0
     lag: int = 0
     retention: int = 0
     close_factor: float = 1.0
+    close_jitter: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +83,7 @@ class Network:
         self.queue = TransactionQueue(parameters.max_operations)
         self.state = LedgerState(parameters.base_reserve)
         self.history = History()
-        self.ingested = 0
+        self._ingested = 1
         self._injected: list[tuple[Submission, bool]] = []
         self._open_genesis()
 
@@ -175,8 +191,13 @@ class Network:
 
     def ingest(self) -> int:
         """Lets the lookup node read on, as far as its lag allows; the ledger it has reached."""
-        self.ingested = max(self.ingested, self.latest.sequence - self.conditions.lag, 1)
-        return self.ingested
+        self._ingested = max(self._ingested, self.latest.sequence - self.conditions.lag)
+        return self._ingested
+
+    @property
+    def ingested(self) -> int:
+        """The ledger that the lookup node has reached; a lagging one's while `behind` is in force."""
+        return max(1, min(self._ingested, self.latest.sequence - _BEHIND.get()))
 
     @property
     def elder(self) -> int:

@@ -6,7 +6,9 @@ import contextlib
 import json
 import math
 import signal
+import time
 from collections.abc import Sequence
+from random import Random
 from types import TracebackType
 from typing import Any, Self
 
@@ -32,6 +34,14 @@ from sandbox.transaction import Submission
 DEFAULT_PASSPHRASE = "Standalone Network ; February 2017"  # noqa: S105 - public by nature
 _FRIENDBOT = "10000"
 _MANUAL_CLOSE_SECONDS = 5.0
+_CONDITION_OF = {
+    "surge": "surge_rate",
+    "lag": "lag",
+    "retention": "retention",
+    "slow_closes": "close_factor",
+    "uneven_closes": "close_jitter",
+    "stall": "close_factor",
+}
 
 
 class Sandbox:
@@ -68,7 +78,8 @@ class Sandbox:
         self._arrivals = Arrivals(self.network)
         self._submit_timeout = submit_timeout
         self._wanted: dict[str, asyncio.Future[Submission]] = {}
-        self._expiries: list[tuple[int, str]] = []
+        self._expiries: list[tuple[float, float, str]] = []
+        self._jitter = Random(f"closes {seed}")  # noqa: S311 - lateness is to be repeatable
         self._runner: web.AppRunner | None = None
         self._closer: asyncio.Task[None] | None = None
 
@@ -132,14 +143,16 @@ class Sandbox:
 
     async def _close_by_the_clock(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        closed = loop.time()
+        closed, late = loop.time(), 0.0
         while True:
-            due = closed + seconds * self.network.conditions.close_factor
+            self._end_disturbances()
+            due = closed + seconds * (self.network.conditions.close_factor + late)
             wait = due - loop.time()
             if wait > 0:
                 await asyncio.sleep(min(wait, 0.05) if wait > seconds else wait)
                 continue
             closed = max(due, loop.time() - seconds)
+            late = self.network.conditions.close_jitter * self._jitter.random()
             self.close_ledger()
 
     def close_ledger(self) -> Header:
@@ -149,7 +162,7 @@ class Sandbox:
         new = {address: to_stroops(_FRIENDBOT) for address in wanted if self._is_new(address)}
         sent = self._sender.fund(new)
         record = self.network.close()
-        self._end_disturbances(record.header.sequence)
+        self._end_disturbances()
         self.network.ingest()
         self._arrivals.announce()
         for position, address in enumerate(new):
@@ -195,10 +208,16 @@ class Sandbox:
         return self._sender.disturb(disturbance)
 
     def disturb_network(
-        self, kind: str, *, ledgers: int = 0, rate: int = 0, factor: float = 2, for_ledgers: int = 0
+        self,
+        kind: str,
+        *,
+        ledgers: int = 0,
+        rate: int = 0,
+        factor: float = 2,
+        for_ledgers: int = 0,
+        for_seconds: float = 0,
     ) -> None:
-        """Changes the network's conditions: surge, lag, retention, slow_closes or stall; ends after
-        `for_ledgers`."""
+        """Changes the network's conditions (see faults.NETWORK_KINDS), for a while if that is given."""
         conditions = self.network.conditions
         if kind == "surge":
             conditions.surge_rate = rate or 1000
@@ -210,12 +229,23 @@ class Sandbox:
             conditions.retention = ledgers
         elif kind == "slow_closes":
             conditions.close_factor = factor
+        elif kind == "uneven_closes":
+            conditions.close_jitter = factor
         elif kind == "stall":
             conditions.close_factor = math.inf
         else:
             raise UnknownFault(kind)
-        if for_ledgers:
-            self._expiries.append((self.network.latest.sequence + for_ledgers, kind))
+        if for_ledgers or for_seconds:
+            last = self.network.latest.sequence + for_ledgers if for_ledgers else math.inf
+            until = time.monotonic() + for_seconds if for_seconds else math.inf
+            self._expiries.append((last, until, _CONDITION_OF[kind]))
+
+    def _end_disturbances(self) -> None:
+        sequence, now, fresh = self.network.latest.sequence, time.monotonic(), Conditions()
+        for last, until, name in self._expiries:
+            if sequence >= last or now >= until:
+                setattr(self.network.conditions, name, getattr(fresh, name))
+        self._expiries = [each for each in self._expiries if sequence < each[0] and now < each[1]]
 
     def set_fault(self, given: dict[str, Any]) -> list[int]:
         """Sets a fault from its JSON form; the ids of its rules. UnknownFault, TypeError or KeyError if it is
@@ -228,15 +258,6 @@ class Sandbox:
             self.disturb_network(kind, **rule)
             return []
         return [self.faults.add(kind, **rule).id]
-
-    def _end_disturbances(self, sequence: int) -> None:
-        fresh, conditions = Conditions(), self.network.conditions
-        for until, kind in self._expiries:
-            if sequence < until:
-                continue
-            name = {"surge": "surge_rate", "lag": "lag", "retention": "retention"}.get(kind, "close_factor")
-            setattr(conditions, name, getattr(fresh, name))
-        self._expiries = [(until, kind) for until, kind in self._expiries if sequence < until]
 
     def clear_faults(self, ids: Sequence[int] | None = None) -> None:
         """Removes some rules; without ids every rule and every disturbance of the network."""

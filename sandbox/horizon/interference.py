@@ -13,7 +13,7 @@ from sandbox import results
 from sandbox.faults import Faults, Rule
 from sandbox.horizon import errors
 from sandbox.horizon.submission import failed, read_submission
-from sandbox.network import Network
+from sandbox.network import Network, behind
 from sandbox.results import OperationResult, TransactionResult
 from sandbox.strkeys import account_address
 from sandbox.transaction import Submission
@@ -136,6 +136,9 @@ class Interference:
             response = await _served(request, handler)
             await asyncio.sleep(float(params.get("delay", 1)))
             return response
+        if rule.kind == "lagging_node":
+            with behind(int(params.get("ledgers", 2))):
+                return await handler(request)
         if rule.kind == "truncated":
             return await _truncated(request, await _served(request, handler))
         if rule.kind in _SUBMISSION_KINDS and request.method == "POST":

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from sandbox.faults import Faults, Rule
 from sandbox.horizon.interference import cut, rejection
-from sandbox.network import Network
+from sandbox.network import Network, behind
 from sandbox.rpc.methods import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, METHODS, RpcError
 from sandbox.strkeys import account_address
 from sandbox.transaction import MalformedEnvelope, Submission
@@ -84,6 +84,9 @@ class Rpc:
         if kind == "not_found" and method == "getTransaction":
             unknown = {**params, "hash": "0" * 64}
             return self._answer(identity, method, unknown)
+        if kind == "lagging_node":
+            with behind(int(given.get("ledgers", 2))):
+                return self._answer(identity, method, params)
         submission = self._read(method, params)
         if submission is not None:
             return self._strike_submission(rule, identity, params, submission)

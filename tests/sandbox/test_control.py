@@ -147,6 +147,12 @@ async def test_ledgers_close_by_the_clock() -> None:
         async with asyncio.timeout(5):
             while sandbox.network.latest.sequence == stalled:
                 await asyncio.sleep(0.01)
+        sandbox.disturb_network("uneven_closes", factor=1)
+        sandbox.disturb_network("stall", for_seconds=0.1)
+        stalled = sandbox.network.latest.sequence
+        async with asyncio.timeout(5):
+            while sandbox.network.latest.sequence < stalled + 3:
+                await asyncio.sleep(0.01)
 
 
 async def test_the_process_says_where_it_serves_and_ends_cleanly_on_sigterm() -> None:

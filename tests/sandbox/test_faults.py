@@ -303,3 +303,23 @@ async def test_a_foreign_bump_passes_a_channels_slot(ready: Stage) -> None:
     ready.sandbox.disturb(Disturbance(alice.secret, bump_to=goal))
     ready.sandbox.close_ledger()
     assert ready.sequence(alice) == goal
+
+
+async def test_one_of_two_nodes_may_lag(ready: Stage) -> None:
+    """As behind a load balancer: the same question, answered by a node that is behind."""
+    envelope = noop(ready)
+    ready.apply(envelope)
+    ready.sandbox.faults.add("lagging_node", method="GET", path="/*", ledgers=1, count=2)
+    found = ready.server.transactions().transaction(envelope.hash_hex())
+    with pytest.raises(NotFoundError):
+        await found.call()
+    account = await ready.server.accounts().account_id(key("alice").public_key).call()
+    assert account["sequence"] == str(envelope.transaction.sequence - 1)
+    assert (await found.call())["ledger"] == 3
+    account = await ready.server.accounts().account_id(key("alice").public_key).call()
+    assert account["sequence"] == str(envelope.transaction.sequence)
+
+
+async def test_lookups_lag_by_no_more_than_the_past_that_is_kept(ready: Stage) -> None:
+    with pytest.raises(UnknownFault, match="at most 63"):
+        ready.sandbox.disturb_network("lag", ledgers=64)
