@@ -150,7 +150,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', '01c7227548583d0ba27245062fdc20bd244fabea1bc422bdb48a827b41ca9768')
+VALUES ('functions/claim_payments.sql', '53eeea0f84742c54fee282b8d25e8cc53f81e88aaf404a96a5d6bd9fb759de99')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -13,7 +13,7 @@
 -- Fair: among organizations with payable work and an idle channel the one served longest ago; in it, the run served longest
 --   ago. Its cost grows with the number of organizations that have payable work at this moment, not with runs,
 --   payments or history.
--- Locks: run FOR UPDATE, then channel FOR UPDATE SKIP LOCKED, then organization (last_served_at).
+-- Locks: run FOR UPDATE (waits for the first only), then channel FOR UPDATE SKIP LOCKED, then organization (last_served_at).
 -- Tables: pay_run, payment, channel_account, organization (update), payment_batch, batch_payment (insert), pay_schedule, pod,
 --   funding_account (read).
 -- Called by: payroll_pod.
@@ -88,7 +88,14 @@ BEGIN
             RETURN;
         END IF;
 
-        SELECT r.* INTO run FROM payroll.pay_run AS r WHERE r.run_id = candidate FOR UPDATE;
+        -- Only the first lock is waited for: a run that was locked and found unfit stays locked until the call ends, and
+        -- two calls that wait for each other's run would deadlock. Whoever holds a later one serves it.
+        IF attempt = 1 THEN
+            SELECT r.* INTO run FROM payroll.pay_run AS r WHERE r.run_id = candidate FOR UPDATE;
+        ELSE
+            SELECT r.* INTO run FROM payroll.pay_run AS r WHERE r.run_id = candidate FOR UPDATE SKIP LOCKED;
+            CONTINUE WHEN NOT FOUND;
+        END IF;
         CONTINUE WHEN run.state NOT IN ('approved', 'paying', 'awaiting_funds') OR run.pending_count = 0
                       OR run.next_serve_at > clock OR run.cancel_requested_at IS NOT NULL;
 
