@@ -150,7 +150,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', '53eeea0f84742c54fee282b8d25e8cc53f81e88aaf404a96a5d6bd9fb759de99')
+VALUES ('functions/claim_payments.sql', 'bb7bd72b05c7b01f07975894d90b91f2c8651851ab0839bfa56d49a48d7f5cbe')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
