@@ -1,7 +1,7 @@
 """What a claim costs in a small database, in a large one, and in a large one with a backlog.
 
-small: 10,000 schedules, as many old payments, 200 runs to pay. large: 1,000,000 schedules, 1,000,000 old
-payments, 200 runs to pay. backlog: the large one with 100,000 runs to pay. The calls take turns.
+small: 10,000 schedules, as many old payments, 2,000 runs to pay. large: 1,000,000 schedules, 1,000,000 old
+payments, 2,000 runs to pay. backlog: the large one with 100,000 runs to pay. The calls take turns.
 claim_due_schedules finds 10 due schedules in each call; claim_payments takes a batch of 5 payments, which is
 given back untimed. Neither reads nor commits wait for the disk, whose noise would hide the difference: the
 databases are in shared_buffers (3 GB are used), and synchronous_commit is off.
@@ -25,7 +25,7 @@ from tests.database_server import Database, Server
 
 SMALL = 10_000
 DUE_PER_CALL = 10
-LIVE_RUNS = 200
+LIVE_RUNS = 2_000  # more than calls: each call serves a run that no other has touched
 POD = "bench:1"
 
 # Makes schedules due that were planned for a far day; their nominal dates stay.

@@ -150,7 +150,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', 'bb7bd72b05c7b01f07975894d90b91f2c8651851ab0839bfa56d49a48d7f5cbe')
+VALUES ('functions/claim_payments.sql', 'b01e27665e64db94ef5ba7540b4677e899edaddec98f795f14d5f0db56c36577')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

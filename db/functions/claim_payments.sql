@@ -1,5 +1,5 @@
 -- payroll.claim_payments(pod) -> one batch, or no row
---   Binds up to 100 pending payments of one payable run to the next slot of an idle channel of the run's organization.
+--   Binds up to 99 pending payments of one payable run to the next slot of an idle channel of the run's organization.
 --   The pod builds exactly one transaction from the row: source = channel with sequence `slot`, one payment
 --   operation a line in order, operation source = funding account, the given memo.
 --
@@ -8,7 +8,7 @@
 -- Returns batch_id, claim_token (fences record_envelope), organization, run_id, channel_address, channel_key_index
 --   (SEP-5), slot (sequence number), funding_address, memo_type (none|text|id|hash|return), memo_value (text as it
 --   is, id in decimal, hash and return in hexadecimal), lines: [{payment_id, destination, asset_code, asset_issuer,
---   amount, own_memo}], amounts as strings, 1 to 100 of them. A payment with a memo of its own comes alone.
+--   amount, own_memo}], amounts as strings, 1 to 99 of them. A payment with a memo of its own comes alone.
 -- Errors: PL001 pod is empty, PL011 pod not registered or retired.
 -- Fair: among organizations with payable work and an idle channel the one served longest ago; in it, the run served longest
 --   ago. Its cost grows with the number of organizations that have payable work at this moment, not with runs,
@@ -22,7 +22,9 @@
 -- channel_account.live_batch_id is in the locking query's condition because a row that was locked late is checked again
 -- with its newest version, while a subquery on payment_batch would still see the old one. The unique
 -- indexes (one live batch a channel, one batch a slot, one live batch a payment) say the same to whoever comes without these locks.
--- Measured by: make bench (bench/claim_cost.py).
+-- A ledger's room is counted in operations, 1,000 on the public network, and a fee bump counts as one: 99 payments make
+-- 100, so that ten transactions fill a ledger (990 payments). Of 100 payments each only nine would fit (900).
+-- Measured by: make bench (bench/claim_cost.py, bench/large_run.py).
 CREATE OR REPLACE FUNCTION payroll.claim_payments(pod text)
 RETURNS TABLE (
     batch_id bigint, claim_token uuid, organization text, run_id bigint, channel_address text,
@@ -121,7 +123,7 @@ BEGIN
             FROM payroll.payment AS p
             WHERE p.run_id = candidate AND p.state = 'pending'
             ORDER BY (p.memo_type <> 'none'), p.payment_id
-            LIMIT 100
+            LIMIT 99
         ), first_payment AS (
             SELECT n.* FROM next_payments AS n ORDER BY n.sent_apart, n.payment_id LIMIT 1
         )

@@ -89,10 +89,10 @@ def test_a_batch_carries_all_that_a_pod_needs_to_build_its_transaction(connectio
     assert (run["state"], run["in_flight_count"]) == ("paying", 2)
 
 
-def test_at_most_a_hundred_payments_go_into_a_batch_and_none_into_two(connection: Connection) -> None:
+def test_at_most_99_payments_go_into_a_batch_and_none_into_two(connection: Connection) -> None:
     run_id, payments = open_run(connection, new_organization(connection, channels=4), payees=250)
     batches = [claim(connection) for _ in range(3)]
-    assert [len(batch["lines"]) for batch in batches] == [100, 100, 50]
+    assert [len(batch["lines"]) for batch in batches] == [99, 99, 52]
     assert [line["payment_id"] for batch in batches for line in batch["lines"]] == payments
     assert len({batch["channel_address"] for batch in batches}) == 3
     assert claim_or_none(connection) is None
@@ -195,7 +195,7 @@ def test_a_channel_that_is_not_active_lends_no_slot(connection: Connection, stat
 
 def test_without_an_idle_channel_of_its_own_organization_a_run_waits(connection: Connection) -> None:
     acme, other = new_organization(connection), new_organization(connection, channels=3)
-    open_run(connection, acme, payees=101)
+    open_run(connection, acme, payees=100)
     first = claim(connection)
     assert claim_or_none(connection) is None
     record(connection, first)
