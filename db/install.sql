@@ -150,7 +150,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', 'b01e27665e64db94ef5ba7540b4677e899edaddec98f795f14d5f0db56c36577')
+VALUES ('functions/claim_payments.sql', 'b43ded05dcc2882a34a2ffaa3519ec9e128b7f886d65666ccce22b9c910aca6e')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
