@@ -1,9 +1,9 @@
 """One pod pays 10,000 payees on the sandbox: ledgers, processor time and memory.
 
 The sandbox is a process of its own with the public network's limits: a ledger takes 1,000 operations, and a
-fee-bumped transaction counts one operation more than it has. So ten transactions of 99 payments fill a ledger.
-The least possible is as many in every ledger from the first to the last. Afterwards the ledger is judged:
-everybody paid exactly once.
+fee-bumped transaction counts one operation more than it has. So ten transactions of 99 payments fill a
+ledger. The least possible is as many in every ledger from the first to the last. Afterwards the ledger is
+judged: everybody paid exactly once.
 
     python -m bench.large_run [--payees 10000] [--channels 10] [--close-seconds 5]
 """
