@@ -60,10 +60,9 @@ def stop_leftover(directory: Path) -> None:
     place = Path(json.loads(state_file.read_text())["place"])
     data = place / "data"
     pid_file = data / "postmaster.pid"
-    if pid_file.is_file():
-        pid = int(pid_file.read_text().splitlines()[0])
-        if _is_our_server(pid, data):
-            _stop_pid(pid, pid_file)
+    pid = _first_number(pid_file)
+    if pid is not None and _is_our_server(pid, data):
+        _stop_pid(pid, pid_file)
     shutil.rmtree(place, ignore_errors=True)
     state_file.unlink(missing_ok=True)
 
@@ -289,12 +288,23 @@ def _free_port() -> int:
         return port
 
 
+def _first_number(pid_file: Path) -> int | None:
+    """The process number that the server wrote, or None where it wrote none."""
+    try:
+        return int(pid_file.read_text().split("\n", 1)[0])
+    except (OSError, ValueError):
+        return None
+
+
 def _is_our_server(pid: int, data: Path) -> bool:
     """Whether `pid` is the server of `data`, and not a stranger who got its number."""
-    result = subprocess.run(
-        ["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return str(data) in result.stdout
+    if Path("/proc/self/cmdline").exists():
+        try:
+            return os.fsencode(data) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+    command = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    return str(data) in subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def _stop_pid(pid: int, pid_file: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -34,10 +35,7 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 
 
 def _alive(pid: int) -> bool:
-    result = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return result.stdout.strip() not in ("", "Z", "Zs")
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def _start_elsewhere(directory: Path, mode: str) -> tuple["subprocess.Popen[str]", int, str, Path]:
