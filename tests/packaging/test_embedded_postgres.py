@@ -35,7 +35,10 @@ def _wait_until(condition: Callable[[], bool]) -> None:
 
 
 def _alive(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _start_elsewhere(directory: Path, mode: str) -> tuple["subprocess.Popen[str]", int, str, Path]:
