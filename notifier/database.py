@@ -8,7 +8,8 @@ claims are; a lost claim comes back through `claim_abandoned_batches`).
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -145,9 +146,18 @@ def _envelope(value: dict[str, Any]) -> Envelope:
 class Database:
     """The pod functions of schema `payroll`, over a small pool of autocommit connections."""
 
-    def __init__(self, url: str, pod: str, max_connections: int = 4, call_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        pod: str,
+        max_connections: int = 4,
+        call_seconds: float = 30.0,
+        observe: Callable[[str, float], None] = lambda _function, _seconds: None,
+    ) -> None:
+        """`observe` is told each answered call's function and how long it took, in seconds."""
         self._pod = pod
         self._call_seconds = call_seconds
+        self._observe = observe
         self.last_answer: float | None = None
         self._pool: AsyncConnectionPool[AsyncConnection[DictRow]] = AsyncConnectionPool(
             url,
@@ -169,6 +179,7 @@ class Database:
 
     async def _call(self, function: str, **arguments: object) -> list[DictRow]:
         """Call payroll.<function> with named arguments; the rows it returns."""
+        began = time.perf_counter()
         named = ", ".join(f"{name} => %({name})s{_CASTS.get(name, '')}" for name in arguments)
         try:
             async with asyncio.timeout(self._call_seconds), self._pool.connection() as connection:
@@ -180,6 +191,7 @@ class Database:
         except (PoolTimeout, PoolClosed, TimeoutError, OSError) as error:
             raise DatabaseUnreachable(f"{type(error).__name__}: {error}"[:200]) from error
         self.last_answer = asyncio.get_running_loop().time()
+        self._observe(function, time.perf_counter() - began)
         return rows
 
     async def start_pod(self, network_passphrase: str, lease_seconds: int) -> None:

@@ -4,10 +4,20 @@
 /readyz says whether database and network were seen lately. /metrics is Prometheus text.
 """
 
+import contextlib
+import socket
 from collections.abc import Callable
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+
+def _listen(port: int) -> socket.socket:
+    """One socket for IPv6 and IPv4, so that "any free port" is the same port for both."""
+    if socket.has_dualstack_ipv6():
+        with contextlib.suppress(OSError):
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("", port))
 
 
 class HealthServer:
@@ -29,10 +39,9 @@ class HealthServer:
     async def start(self) -> None:
         """Start to listen. Raises OSError if the port is taken."""
         await self._runner.setup()
-        await web.TCPSite(self._runner, None, self.port).start()
-        # A free port is another one for IPv4 (an address of two parts) than for IPv6: say the former.
-        addresses = sorted(self._runner.addresses, key=len)
-        self.port = addresses[0][1]
+        listening = _listen(self.port)
+        self.port = listening.getsockname()[1]
+        await web.SockSite(self._runner, listening).start()
 
     async def stop(self) -> None:
         """Stop listening."""

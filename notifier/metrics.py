@@ -16,6 +16,10 @@ _FAST = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5, 5.0, 1
 class Metrics:
     """All metrics of one pod."""
 
+    def observe_database_call(self, function: str, seconds: float) -> None:
+        """For `Database`."""
+        self.database_call.labels(function).observe(seconds)
+
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
@@ -25,8 +29,8 @@ class Metrics:
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"paylock_{name}", text, labels, registry=registry)
 
-        def histogram(name: str, text: str) -> Histogram:
-            return Histogram(f"paylock_{name}_seconds", text, buckets=_FAST, registry=registry)
+        def histogram(name: str, text: str, *labels: str) -> Histogram:
+            return Histogram(f"paylock_{name}_seconds", text, labels, buckets=_FAST, registry=registry)
 
         self.runs_opened = counter("runs_opened", "Pay runs that this pod opened")
         self.batches_claimed = counter("batches_claimed", "Batches claimed")
@@ -56,6 +60,8 @@ class Metrics:
         self.ledger_to_settled = histogram(
             "ledger_to_settled", "Ledger's close to its settlement in the database"
         )
+        self.memo_check = histogram("memo_check", "Asking whether a batch's payees demand memos")
+        self.database_call = histogram("database_call", "An answered call of an SQL function", "function")
         self.in_flight = Gauge(
             "paylock_batches_in_flight", "Batches this pod is responsible for", registry=registry
         )

@@ -170,7 +170,8 @@ class Payer:
     async def _check_memos(self, tracked: TrackedBatch) -> bool:
         """Refuse the payments whose destinations demand a memo; whether any payment is left. Raises
         MemoUnknown."""
-        refused = await self._memos.refused(tracked.batch.lines)
+        with self._metrics.memo_check.time():
+            refused = await self._memos.refused(tracked.batch.lines)
         if not refused:
             return True
         left = await self._dispatcher.until_answered(

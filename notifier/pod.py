@@ -59,7 +59,7 @@ class Pod:
         self._configuration = c = configuration
         self.metrics = Metrics()
         self.alerts = Alerts(self.metrics.alerts)
-        self.database = Database(c.database_url, name)
+        self.database = Database(c.database_url, name, observe=self.metrics.observe_database_call)
         self.tracker = Tracker()
         self.metrics.in_flight.set_function(lambda: len(self.tracker))
         self._stopping = asyncio.Event()

@@ -167,12 +167,14 @@ class Town:
             ).fetchone()
             assert row is not None
             connection.execute(
-                "INSERT INTO payroll.funding_account (organization_id, address, created_at) VALUES (%s, %s, now())",
+                "INSERT INTO payroll.funding_account (organization_id, address, created_at)"
+                " VALUES (%s, %s, now())",
                 [row[0], it.funding.public_key],
             )
             for (index, address), sequence in zip(it.channels, sequences, strict=True):
                 connection.execute(
-                    "INSERT INTO payroll.channel_account (organization_id, address, key_index, sequence, created_at)"
+                    "INSERT INTO payroll.channel_account"
+                    " (organization_id, address, key_index, sequence, created_at)"
                     " VALUES (%s, %s, %s, %s, now())",
                     [row[0], address, index, sequence],
                 )
@@ -197,8 +199,8 @@ def add_schedule(
             " recurrence_frequency, recurrence_every, recurrence_skip, anchor, pay_time, time_zone,"
             " memo_policy, memo_text, next_nominal_date, next_pay_at, next_open_at, created_at, changed_at)"
             " SELECT f.organization_id, %(name)s, f.funding_account_id, 'once', 'once', 1, 'omit',"
-            " %(day)s, '00:00', 'UTC', %(policy)s::payroll.memo_policy, %(text)s, %(day)s, %(moment)s, %(moment)s,"
-            " now(), now() FROM payroll.funding_account AS f WHERE f.address = %(funding)s"
+            " %(day)s, '00:00', 'UTC', %(policy)s::payroll.memo_policy, %(text)s, %(day)s, %(moment)s,"
+            " %(moment)s, now(), now() FROM payroll.funding_account AS f WHERE f.address = %(funding)s"
             " RETURNING schedule_id, organization_id",
             {
                 "name": name,
@@ -219,7 +221,8 @@ def add_schedule(
                 " %(memo_type)s::payroll.memo_kind, %(memo_value)s, now(), now()) RETURNING payee_id)"
                 " INSERT INTO payroll.schedule_line"
                 " (organization_id, schedule_id, payee_id, asset_code, asset_issuer, amount)"
-                " SELECT %(org)s, %(schedule)s, payee_id, %(code)s, %(issuer)s, %(amount)s::numeric FROM payee",
+                " SELECT %(org)s, %(schedule)s, payee_id, %(code)s, %(issuer)s, %(amount)s::numeric"
+                " FROM payee",
                 [
                     {
                         "org": organization_id,

@@ -1,0 +1,250 @@
+"""The network loses answers, lies low, rejects and disturbs: paid once all the same, or stopped for a
+person."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from stellar_sdk import Asset
+
+from sandbox.server import Sandbox
+from tests.database_server import Database
+from tests.pod.conftest import PASSPHRASE
+from tests.pod.whole_path import open_shop, payees, run_ended
+from tests.support.company import Company, Town, add_schedule
+from tests.support.judge import judge
+from tests.support.pods import PodProcess, pod_environment, pod_process
+
+FAULTS: list[dict[str, Any]] = [
+    {"kind": "timeout_applied", "delay": 0.3},
+    {"kind": "timeout_dropped", "delay": 0.3},
+    {"kind": "lost_before"},
+    {"kind": "lost_after"},
+    {"kind": "lost_after_submit"},
+    {"kind": "swallowed"},
+    {"kind": "try_again_later", "delay": 0.3},
+    {"kind": "banned"},
+    {"kind": "rate_limited", "retry_after": 1},
+    {"kind": "stale_history"},
+    {"kind": "server_error", "status": 502, "body": "html"},
+    {"kind": "server_error", "status": 500, "body": "empty"},
+    {"kind": "server_error", "status": 503, "body": "null_extras"},
+    {"kind": "truncated"},
+    {"kind": "slow_answer", "delay": 4},
+    {"kind": "reject", "code": "tx_bad_seq"},
+    {"kind": "reject", "code": "tx_internal_error"},
+    {"kind": "reject", "code": "tx_too_late"},
+    {"kind": "reject", "code": "tx_insufficient_fee"},
+    {"kind": "reject", "code": "tx_insufficient_balance"},
+    {"kind": "reject", "code": "tx_bad_auth"},
+]
+
+
+def name_of(fault: dict[str, Any]) -> str:
+    return "-".join(str(value) for value in fault.values())
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=name_of)
+async def test_a_submission_that_goes_wrong_is_paid_once(
+    fault: dict[str, Any], database: Database, network: Sandbox, town: Town
+) -> None:
+    """Each of the first four submissions meets the fault."""
+    it = await open_shop(town, database)
+    pays = await payees(town, 250)
+    await town.post("/sandbox/faults", {**fault, "count": 4})
+    async with pod_process(pod_environment(database, network.url, PASSPHRASE, it, submit_seconds="3")) as pod:
+        add_schedule(database, it, pays)
+        assert await run_ended(database) == [("paid", 250, 0)]
+        assert not [entry for entry in pod.log if entry["message"] == "unexpected"]
+    assert network.faults.log
+    assert judge(await town.get("/sandbox/operations"), it.funding.public_key, pays).exactly_once
+
+
+@pytest.mark.parametrize("path", ["/accounts/*", "/transactions/*", "/"])
+@pytest.mark.parametrize("kind", ["lost_before", "rate_limited", "server_error"])
+async def test_questions_that_go_unanswered_delay_and_change_nothing(
+    path: str, kind: str, database: Database, network: Sandbox, town: Town
+) -> None:
+    it = await open_shop(town, database)
+    pays = await payees(town, 150)
+    await town.post(
+        "/sandbox/faults",
+        [
+            {"kind": "lost_after", "count": 3},
+            {"kind": kind, "method": "GET", "path": path, "count": 4},
+        ],
+    )
+    async with pod_process(pod_environment(database, network.url, PASSPHRASE, it)):
+        add_schedule(database, it, pays)
+        assert await run_ended(database) == [("paid", 150, 0)]
+    assert judge(await town.get("/sandbox/operations"), it.funding.public_key, pays).exactly_once
+
+
+async def test_two_pods_in_constant_trouble_pay_once(
+    database: Database, network: Sandbox, town: Town
+) -> None:
+    it = await open_shop(town, database, channels=4)
+    pays = await payees(town, 600)
+    await town.post("/sandbox/faults", {"kind": "chaos", "probability": 0.04})
+    environment = pod_environment(database, network.url, PASSPHRASE, it, submit_seconds="3")
+    async with pod_process(environment), pod_process(environment):
+        add_schedule(database, it, pays)
+        assert await run_ended(database) == [("paid", 600, 0)]
+    assert judge(await town.get("/sandbox/operations"), it.funding.public_key, pays).exactly_once
+
+
+async def test_a_lookup_node_that_lags_makes_nobody_paid_twice(
+    database: Database, network: Sandbox, town: Town
+) -> None:
+    it = await open_shop(town, database)
+    pays = await payees(town, 250)
+    await town.post(
+        "/sandbox/faults",
+        [{"kind": "lag", "ledgers": 4, "for_ledgers": 80}, {"kind": "lost_after_submit", "count": 3}],
+    )
+    async with pod_process(pod_environment(database, network.url, PASSPHRASE, it, submit_seconds="3")):
+        add_schedule(database, it, pays)
+        assert await run_ended(database) == [("paid", 250, 0)]
+    assert judge(await town.get("/sandbox/operations"), it.funding.public_key, pays).exactly_once
+
+
+async def test_an_envelope_that_expires_unused_is_signed_again_for_the_same_slot(
+    database: Database, network: Sandbox, town: Town
+) -> None:
+    it = await open_shop(town, database)
+    pays = await payees(town, 50)
+    await town.post("/sandbox/faults", {"kind": "timeout_dropped", "count": 3, "delay": 1})
+    async with pod_process(
+        pod_environment(database, network.url, PASSPHRASE, it, envelope_seconds="3")
+    ) as pod:
+        add_schedule(database, it, pays)
+        assert await run_ended(database) == [("paid", 50, 0)]
+        assert any(entry.get("why") == "expired, slot unused" for entry in pod.log)
+    with database.connect() as connection:
+        envelopes = connection.execute(
+            "SELECT count(DISTINCT slot), count(*) > 1 FROM payroll.envelope"
+        ).fetchone()
+    assert envelopes == (1, True)
+    assert judge(await town.get("/sandbox/operations"), it.funding.public_key, pays).exactly_once
+
+
+async def test_a_surge_raises_the_bid_for_the_same_inner_transaction(
+    database: Database, network: Sandbox, town: Town
+) -> None:
+    it = await open_shop(town, database)
+    pays = await payees(town, 50)
+    await town.post("/sandbox/faults", {"kind": "surge", "rate": 900})
+    async with pod_process(pod_environment(database, network.url, PASSPHRASE, it)):
+        add_schedule(database, it, pays)
+        assert await run_ended(database) == [("paid", 50, 0)]
+    with database.connect() as connection:
+        bids = connection.execute(
+            "SELECT fee_bid, count(DISTINCT inner_hash) OVER () FROM payroll.envelope ORDER BY envelope_id"
+        ).fetchall()
+    assert [bid for bid, _ in bids] == [100 * 51, 1000 * 51]
+
+
+# --- what a person must look at ---------------------------------------------------------------------------
+
+
+async def batch_states(database: Database) -> list[tuple[str, str | None]]:
+    async with await database.connect_async() as connection:
+        cursor = await connection.execute(
+            "SELECT state::text, held_reason FROM payroll.payment_batch ORDER BY batch_id"
+        )
+        return [(state, held) for state, held in await cursor.fetchall()]
+
+
+async def wait_for_batches(database: Database, expected: list[str]) -> list[tuple[str, str | None]]:
+    async with asyncio.timeout(60):
+        while [state for state, _ in (found := await batch_states(database))] != expected:
+            await asyncio.sleep(0.1)
+    return found
+
+
+async def disturbed(
+    pod: PodProcess, database: Database, town: Town, it: Company, how: dict[str, Any]
+) -> None:
+    """While the only batch is signed and not applied, something foreign happens to its channel."""
+    async with asyncio.timeout(60):
+        while await batch_states(database) != [("signed", None)]:
+            await asyncio.sleep(0.05)
+    secret = it.channel_key(it.channels[0][0]).secret
+    await town.post("/sandbox/foreign", {"secret": secret, **how})
+    assert pod.process.returncode is None
+
+
+async def test_a_foreign_transaction_on_the_slot_quarantines_batch_and_channel(
+    database: Database, network: Sandbox, town: Town
+) -> None:
+    it = await open_shop(town, database, channels=1)
+    pays = await payees(town, 20)
+    await town.post("/sandbox/faults", {"kind": "timeout_dropped", "count": 1, "delay": 2})
+    async with pod_process(pod_environment(database, network.url, PASSPHRASE, it)) as pod:
+        add_schedule(database, it, pays)
+        await disturbed(
+            pod, database, town, it, {"payer_secret": network.root.secret, "destination": pays[0].destination}
+        )
+        await wait_for_batches(database, ["quarantined"])
+        (entry,) = await pod.logged("quarantined")
+        assert len(entry["evidence"]["transactions"]) == 1
+    verdict = judge(await town.get("/sandbox/operations"), it.funding.public_key, [])
+    assert verdict.exactly_once
+
+
+async def test_a_sequence_bumped_past_the_slot_quarantines_after_some_ledgers(
+    database: Database, network: Sandbox, town: Town
+) -> None:
+    it = await open_shop(town, database, channels=1)
+    pays = await payees(town, 20)
+    await town.post("/sandbox/faults", {"kind": "timeout_dropped", "count": 1, "delay": 2})
+    async with pod_process(pod_environment(database, network.url, PASSPHRASE, it)) as pod:
+        add_schedule(database, it, pays)
+        await disturbed(pod, database, town, it, {"bump_to": 2**62})
+        await wait_for_batches(database, ["quarantined"])
+        (entry,) = await pod.logged("quarantined")
+        assert entry["evidence"]["transactions"] == []
+    assert judge(await town.get("/sandbox/operations"), it.funding.public_key, []).exactly_once
+
+
+@pytest.mark.parametrize("code", ["tx_malformed", "tx_too_early", "tx_missing_operation", "tx_not_supported"])
+async def test_a_defect_holds_the_batch_until_a_person_resumes_it(
+    code: str, database: Database, network: Sandbox, town: Town
+) -> None:
+    it = await open_shop(town, database, channels=1)
+    pays = await payees(town, 20)
+    await town.post("/sandbox/faults", {"kind": "reject", "code": code, "count": 1})
+    async with pod_process(pod_environment(database, network.url, PASSPHRASE, it)) as pod:
+        add_schedule(database, it, pays)
+        await pod.logged("held for a person")
+        ((state, reason),) = await batch_states(database)
+        assert state == "signed"
+        assert reason is not None
+        assert code in reason
+        await pod.logged("taken over", seconds=60)  # it is looked at again after a lease, and not sent
+        assert await batch_states(database) == [("signed", reason)]
+        assert not [op for op in await town.get("/sandbox/operations") if op["from"] == it.funding.public_key]
+        with database.connect() as connection:
+            connection.execute("UPDATE payroll.payment_batch SET held_reason = NULL")
+        assert await run_ended(database) == [("paid", 20, 0)]
+    assert judge(await town.get("/sandbox/operations"), it.funding.public_key, pays).exactly_once
+
+
+async def test_a_funding_account_without_money_waits_and_goes_on_when_mended(
+    database: Database, network: Sandbox, town: Town
+) -> None:
+    it = await open_shop(town, database)
+    pays = await payees(town, 40, amount="1000000")
+    async with pod_process(pod_environment(database, network.url, PASSPHRASE, it)) as pod:
+        add_schedule(database, it, pays)
+        await pod.logged("settled")
+        with database.connect() as connection:
+            assert connection.execute("SELECT state::text FROM payroll.pay_run").fetchone() == (
+                "awaiting_funds",
+            )
+        root = await town.builder(network.root.public_key)
+        await town.send(
+            root.append_payment_op(it.funding.public_key, Asset.native(), "90000000"), network.root
+        )
+        assert await run_ended(database) == [("paid", 40, 0)]
+    assert judge(await town.get("/sandbox/operations"), it.funding.public_key, pays).exactly_once
