@@ -24,3 +24,43 @@ GRANT EXECUTE ON FUNCTION
     payroll.next_due_at(),
     payroll.work_summary()
 TO payroll_pod;
+
+-- Operators.
+GRANT EXECUTE ON FUNCTION
+    payroll.set_network(text),
+    payroll.create_organization(text, text),
+    payroll.add_funding_account(text, text),
+    payroll.add_channel(text, text, integer, bigint),
+    payroll.stage_payroll_rows(uuid, integer, jsonb),
+    payroll.payroll_import_problems(uuid, boolean),
+    payroll.apply_payroll_import(uuid, boolean),
+    payroll.discard_payroll_import(uuid),
+    payroll.change_schedule(text, text, integer, text, date, time, text, date),
+    payroll.set_memo_policy(text, text, integer, text, text),
+    payroll.resume_schedule(text, text, text, text),
+    payroll.cancel_schedule(text, text, text),
+    payroll.resume_batch(text, bigint, text),
+    payroll.work_summary()
+TO payroll_operator;
+
+-- Whoever may stop payments.
+GRANT EXECUTE ON FUNCTION
+    payroll.pause_schedule(text, text, text),
+    payroll.cancel_run(text, bigint, text)
+TO payroll_operator, payroll_approver;
+
+-- Whoever may look.
+GRANT EXECUTE ON FUNCTION
+    payroll.parse_recurrence(text),             -- these touch no table; preview_dates runs them with its caller's rights
+    payroll.is_time_zone(text),
+    payroll.next_nominal_date(text, integer, smallint[], smallint[], text, date, date),
+    payroll.nominal_date_in_month(smallint[], text, date, date),
+    payroll.resolve_local_time(timestamp, text),
+    payroll.preview_dates(text, date, time, text, date, integer),
+    payroll.preview_schedule(text, text, integer)
+TO payroll_operator, payroll_approver, payroll_auditor;
+GRANT SELECT ON
+    payroll.installation_overview, payroll.organization_overview, payroll.funding_account_overview, payroll.channel_overview,
+    payroll.payee_overview, payroll.schedule_overview, payroll.schedule_line_overview, payroll.run_overview, payroll.run_totals,
+    payroll.payment_overview, payroll.batch_overview, payroll.pod_overview, payroll.audit_overview
+TO payroll_operator, payroll_approver, payroll_auditor;
