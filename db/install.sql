@@ -117,9 +117,60 @@ COMMIT;
 DO $$ BEGIN RAISE EXCEPTION 'migrations/0007_result_codes.sql was changed after it was applied: restore the file and write a new migration instead'; END $$;
 \endif
 
+SELECT coalesce(bool_or(checksum = '8837cf3a8db36ad4c86038fe91cc343d38c15955ffc4ea5c2a5b5311e224548f'), false) AS same, count(*) = 0 AS missing
+  FROM payroll.schema_migration WHERE version = 8 \gset
+\if :missing
+\echo migrations/0008_payroll_import.sql
+BEGIN;
+SET LOCAL ROLE payroll_owner;
+\ir migrations/0008_payroll_import.sql
+INSERT INTO payroll.schema_migration (version, name, checksum)
+VALUES (8, 'migrations/0008_payroll_import.sql', '8837cf3a8db36ad4c86038fe91cc343d38c15955ffc4ea5c2a5b5311e224548f');
+COMMIT;
+\elif :same
+\else
+DO $$ BEGIN RAISE EXCEPTION 'migrations/0008_payroll_import.sql was changed after it was applied: restore the file and write a new migration instead'; END $$;
+\endif
+
+SELECT coalesce(bool_or(checksum = '96dae46be21834c9c81484121bb1d3b494231b6bd1449d18892679a9b98a6c40'), false) AS same, count(*) = 0 AS missing
+  FROM payroll.schema_migration WHERE version = 9 \gset
+\if :missing
+\echo migrations/0009_overviews.sql
+BEGIN;
+SET LOCAL ROLE payroll_owner;
+\ir migrations/0009_overviews.sql
+INSERT INTO payroll.schema_migration (version, name, checksum)
+VALUES (9, 'migrations/0009_overviews.sql', '96dae46be21834c9c81484121bb1d3b494231b6bd1449d18892679a9b98a6c40');
+COMMIT;
+\elif :same
+\else
+DO $$ BEGIN RAISE EXCEPTION 'migrations/0009_overviews.sql was changed after it was applied: restore the file and write a new migration instead'; END $$;
+\endif
+
 BEGIN;
 SET LOCAL ROLE payroll_owner;
 SET LOCAL check_function_bodies = off;
+\ir functions/add_channel.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/add_channel.sql', '310b9c9ae1a9be59acb716d64a1995d8d4af607758b3378a0c7fd7424d2c0c61')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/add_funding_account.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/add_funding_account.sql', '9db5dc604b44d6cd14e8af7f5cf94dcadd30db76c4b91714b4f2099a5037dd2d')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/apply_payroll_import.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/apply_payroll_import.sql', '8c96148393b714660ddf604c46c124c5ca4bbd09b6d2a34e275e18c95c978a1b')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
 \ir functions/asset_name.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/asset_name.sql', '14e1a692677a118492fb8f3d53b2119e154a4c86093e10f416411428814876e8')
@@ -130,6 +181,27 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 \ir functions/batch_work.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/batch_work.sql', 'c13329b682c74e20f562df7c2516bc6dfe2d22ed7f887471ce01a1fa5707177b')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/cancel_run.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/cancel_run.sql', 'fe3445613be1a7899cb2673a6aa0ded64d5385fc6bb17cab2135db2676a7e882')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/cancel_schedule.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/cancel_schedule.sql', '638c70627a076109439be59a25cd3f63b08a4c80e3ebd7b96e04c89f5f0ab312')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/change_schedule.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/change_schedule.sql', 'b2593139abc72fe9eb44e842659c26a50f7da39e48721b32b1c25fc7d12dfe7d')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -155,9 +227,30 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
+\ir functions/create_organization.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/create_organization.sql', '29d054333f9786f826aaa265944d2e996584789dc60bd0a0b62f1781c016bbaf')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/discard_payroll_import.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/discard_payroll_import.sql', '93e45f38534c0f0951e8aabb3bf5cbd7b257dd902c11348be4e7ddf280640c6d')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
 \ir functions/finish_run.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/finish_run.sql', '29f90c70bf2349aa77948013fb45b35e65f862d26edb2d5a2960a6fc2a57386a')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/first_occurrence_from.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/first_occurrence_from.sql', '4000b3ba40506a7ae3af303f9e6aa7167b5d3fd0a682cfb7cbca0d6d29e0225b')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -176,6 +269,55 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
+\ir functions/import_agreement_problems.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/import_agreement_problems.sql', 'a81f534401d9979a15b6f02ce13edbf045010447a0a22d31407edf1f2021ab30')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/import_lines.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/import_lines.sql', '166fcfbaf88f94df03d9e27eaf3bceeb79a2a94ee42d7b1b450eef516631ca82')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/import_payees.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/import_payees.sql', 'ffb6a76125aa957f0d61dd9e8382959bd506559e9c5500c8bad1b14df4293f30')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/import_row_problems.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/import_row_problems.sql', '1e03d6e4ff364313f0123afa7a45f57d9d47a7e63538e50b541a12c7ad9ee7e6')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/import_schedule_problems.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/import_schedule_problems.sql', 'b1856e79d249ddeacb68f3085a708b7345f1ceb44b004004b291b60266a297c3')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/import_schedule_terms.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/import_schedule_terms.sql', '5e2a323a5f39b06788c61c60196016865925b9a599aba10ebab59f06e5f222b8')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/import_schedules.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/import_schedules.sql', '09d9949e12956c6bb222bbb3535b51063c2c6758488cd3f2aecf4f6e6712ea5e')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
 \ir functions/is_time_zone.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/is_time_zone.sql', '9321d5255b513ed4dea33b8423303c415c3aa31ece5aec250bca05eb7e842ec4')
@@ -186,6 +328,13 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 \ir functions/lock_batch.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/lock_batch.sql', 'e975192965a69f3e68cda3954c72a60e9a5b77fb30b6391f266bcb3b70cb0d8e')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/lock_schedule.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/lock_schedule.sql', '90d7f4564065051b1e58081a5469bf02249ab2fc5a636278e8567db52fde38bf')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -218,9 +367,23 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
+\ir functions/organization_id_of.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/organization_id_of.sql', 'bc28633b7505241833577fc3bc8df005daf456e9e6d906a00e77fa08bd5ca468')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
 \ir functions/parse_recurrence.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/parse_recurrence.sql', '1beb18ffca106b80d3226bf062265802b5719540fd2bdfed1a2cc8c60cf4b8f6')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/pause_schedule.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/pause_schedule.sql', 'f08dcb05439f90cc859730f2da6ae118328e182094fec681f58a5814d52c1c42')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -232,9 +395,23 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
+\ir functions/payroll_import_problems.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/payroll_import_problems.sql', '983c6f1e0e26b209e745e2d8b195608e7c5c7d625c96e3b3b1b91e16fc13857d')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
 \ir functions/preview_dates.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/preview_dates.sql', '181de3cf95a4e7828d689a578aea0924ef7c1c271d83e9b007d81c1dceed09d8')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/preview_schedule.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/preview_schedule.sql', '4dcbaf05593b96614f1c22e1ce4e651626dbd3dceb55acaa18babe17763c9ef4')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -249,6 +426,13 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 \ir functions/read_clock.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/read_clock.sql', 'ea7df8bba73eb4eaceca8eef3cdeb4a6088e172b8a602bddd216a2e83cb5ffda')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/record_audit.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/record_audit.sql', 'aa425d497d65ff802a215264a82b2ce99c7156a1f370660fd137a0d236d3c79c')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -281,9 +465,30 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
+\ir functions/require_reason.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/require_reason.sql', 'f0c11c845e279cc607f8ba763f6352e40ba62ffaf48819f43c277a70a5812b3b')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
 \ir functions/resolve_local_time.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/resolve_local_time.sql', 'cdb95880c4bdd2dcef1f58e8a459d019f21232e5c18b9ad96c94dcadce3ff0a7')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/resume_batch.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/resume_batch.sql', '7161add0efdc6743ec8a3af6b91322105f3c2e4d5322f948348c1926071d8c5e')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/resume_schedule.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/resume_schedule.sql', '5e4acc2baabf37da7aa0ebb6fb2f7fbcfb7c6c2d83eb05adff37b8eaabcebe0d')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -309,6 +514,34 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
+\ir functions/schedule_terms_problem.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/schedule_terms_problem.sql', '0f3a980cce1a7c8378184901a880dc4fca960e53095301998e3f872e608256a3')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/set_memo_policy.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/set_memo_policy.sql', 'f66897422f16c1433540c405d39a99d42a078ca4d72cb4023e9039f7c559a681')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/set_network.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/set_network.sql', '144602d98d888c1a743db39038740920a8c943b65cefecb70e94c94d96fdaa62')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/set_schedule_terms.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/set_schedule_terms.sql', '15d0c8dd8fd34352352cb52d411aa01b2e022654623efc344ab4d9140069e354')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
 \ir functions/settle_batch.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/settle_batch.sql', '9aeebed397f55d548613fb4eab0ed34a8bac941fd6ecf09b7fa10c2d6cb6cb98')
@@ -316,9 +549,30 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
+\ir functions/stage_payroll_rows.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/stage_payroll_rows.sql', '0c298919fddcbf292815b4b2caa5d51f49cee7717286e7a6cd04be3000fdd5cf')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
 \ir functions/start_pod.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/start_pod.sql', '61ffd6338b1c294eeb0a40ff705b6488ae38e23c5dd741f600aeaf0cb6156a63')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/stop_runs.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/stop_runs.sql', '7dbfe8e5a611d764cc7627cbcc1ce12081971640d01c69a156f2590a0bbef3e7')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
+\ir functions/upcoming_occurrence.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/upcoming_occurrence.sql', '41900044efd40c61116ac90b89000ff0fab956a84ac250c8f4242fd84b10343d')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -332,7 +586,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir grants.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('grants.sql', 'c26b17d09b5f94aadd1fa94d5c2547fbac8b80b9521cb689ba423d884915130f')
+VALUES ('grants.sql', '34c3aa15dd5c7492acdc3daebd8bb796a3a252a4210ef1e2899f6797c455b89c')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -4,12 +4,15 @@
 --   payees whose money goes elsewhere from now on.
 -- Errors: none.   Tables: payroll_import_row, organization (read), payee (insert, update).
 -- Called by: apply_payroll_import. Not granted to anyone.
+-- enable_nestloop is off for the reason given in import_lines.
 CREATE OR REPLACE FUNCTION payroll.import_payees(import_id uuid, clock timestamptz, OUT counts jsonb, OUT destinations jsonb)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, payroll, pg_temp
+SET enable_nestloop = off
 AS $$
 #variable_conflict use_column
 DECLARE
+    organizations bigint[];
     named bigint;
     added bigint;
     changed bigint;
@@ -17,6 +20,8 @@ BEGIN
     SELECT count(*) INTO named FROM (
         SELECT DISTINCT r.organization_key, r.employee_key FROM payroll.payroll_import_row AS r WHERE r.import_id = import_payees.import_id
     ) AS people;
+
+    SELECT array_agg(DISTINCT k.organization_id) INTO organizations FROM payroll.import_schedules(import_payees.import_id) AS k;
 
     WITH person AS MATERIALIZED (
         SELECT DISTINCT ON (r.organization_key, r.employee_key)
@@ -30,7 +35,8 @@ BEGIN
         SELECT p.payee_id, p.reference, p.destination::text AS old_destination, n.*
         FROM person AS n
         JOIN payroll.payee AS p ON p.organization_id = n.organization_id AND lower(p.reference) = n.employee_key
-        WHERE (p.name, p.destination::text, p.memo_type, p.memo_value) IS DISTINCT FROM (n.name, n.destination, n.memo_type, n.memo)
+        WHERE p.organization_id = ANY (organizations)
+          AND (p.name, p.destination::text, p.memo_type, p.memo_value) IS DISTINCT FROM (n.name, n.destination, n.memo_type, n.memo)
         ORDER BY p.payee_id
     ), updated AS (
         UPDATE payroll.payee AS p
@@ -59,7 +65,8 @@ BEGIN
         ORDER BY r.organization_key, r.employee_key, r.row_number
     ) AS n
     WHERE NOT EXISTS (
-        SELECT FROM payroll.payee AS p WHERE p.organization_id = n.organization_id AND lower(p.reference) = n.employee_key)
+        SELECT FROM payroll.payee AS p
+        WHERE p.organization_id = ANY (organizations) AND p.organization_id = n.organization_id AND lower(p.reference) = n.employee_key)
     ORDER BY n.row_number;
     GET DIAGNOSTICS added = ROW_COUNT;
     counts := jsonb_build_object('added', added, 'changed', changed, 'unchanged', named - added - changed);

@@ -1,7 +1,7 @@
 -- payroll.import_row_problems(import_id) -> (row_number, column_name, problem) rows
 --   What is wrong with staged rows taken one by one: something missing, an address that fails its checksum, an amount that
 --   can't be paid exactly, a memo or asset that the ledger doesn't know.
--- Errors: none.   Tables: payroll_import_row (read).   Called by: payroll_import_problems. Not granted to anyone.
+-- Errors: none.   Tables: payroll_import_row, organization, payee (read).   Called by: payroll_import_problems. Not granted to anyone.
 CREATE OR REPLACE FUNCTION payroll.import_row_problems(import_id uuid)
 RETURNS TABLE (row_number integer, column_name text, problem text)
 LANGUAGE sql STABLE
@@ -29,6 +29,11 @@ AS $$
         ('name', CASE WHEN r.name IS NULL THEN 'is missing' END),
         ('destination', CASE
             WHEN r.destination IS NULL THEN 'is missing'
+            WHEN EXISTS (   -- as it is stored, and so checked already: the checksum is what takes most time here
+                SELECT FROM payroll.organization AS o
+                JOIN payroll.payee AS p ON p.organization_id = o.organization_id
+                WHERE lower(o.name) = r.organization_key AND lower(p.reference) = r.employee_key
+                  AND p.destination::text = r.destination) THEN NULL
             WHEN left(r.destination, 1) = 'C' THEN 'is a contract''s address; payroll pays accounts only (G… or M…)'
             WHEN left(r.destination, 1) = 'S' THEN 'is not an address; if it is a secret key, treat it as stolen'
             WHEN NOT (payroll.is_account_address(r.destination) OR payroll.is_muxed_address(r.destination))

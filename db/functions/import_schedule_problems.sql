@@ -4,10 +4,12 @@
 -- Errors: none.
 -- Tables: payroll_import_row, organization, funding_account, payee, pay_schedule, schedule_line, pay_run (read).
 -- Called by: payroll_import_problems. Not granted to anyone.
+-- enable_nestloop is off for the reason given in import_lines.
 CREATE OR REPLACE FUNCTION payroll.import_schedule_problems(import_id uuid, replace_lines boolean)
 RETURNS TABLE (row_number integer, column_name text, problem text)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, payroll, pg_temp
+SET enable_nestloop = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -107,7 +109,7 @@ BEGIN
             FROM (
                 SELECT p.reference, sl.line, row_number() OVER (ORDER BY lower(p.reference), sl.line) AS place
                 FROM payroll.schedule_line AS sl
-                JOIN payroll.payee AS p ON p.payee_id = sl.payee_id
+                JOIN payroll.payee AS p ON p.payee_id = sl.payee_id AND p.organization_id = staged.organization_id
                 WHERE sl.schedule_id = present.schedule_id AND NOT EXISTS (
                     SELECT FROM payroll.payroll_import_row AS r
                     WHERE r.import_id = import_schedule_problems.import_id
