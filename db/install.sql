@@ -117,7 +117,7 @@ COMMIT;
 DO $$ BEGIN RAISE EXCEPTION 'migrations/0007_result_codes.sql was changed after it was applied: restore the file and write a new migration instead'; END $$;
 \endif
 
-SELECT coalesce(bool_or(checksum = '8837cf3a8db36ad4c86038fe91cc343d38c15955ffc4ea5c2a5b5311e224548f'), false) AS same, count(*) = 0 AS missing
+SELECT coalesce(bool_or(checksum = '70888f8efbaac11a8dd78483c4f1f5934d8f6120eda6da0962570426f227f72a'), false) AS same, count(*) = 0 AS missing
   FROM payroll.schema_migration WHERE version = 8 \gset
 \if :missing
 \echo migrations/0008_payroll_import.sql
@@ -125,7 +125,7 @@ BEGIN;
 SET LOCAL ROLE payroll_owner;
 \ir migrations/0008_payroll_import.sql
 INSERT INTO payroll.schema_migration (version, name, checksum)
-VALUES (8, 'migrations/0008_payroll_import.sql', '8837cf3a8db36ad4c86038fe91cc343d38c15955ffc4ea5c2a5b5311e224548f');
+VALUES (8, 'migrations/0008_payroll_import.sql', '70888f8efbaac11a8dd78483c4f1f5934d8f6120eda6da0962570426f227f72a');
 COMMIT;
 \elif :same
 \else
@@ -278,28 +278,28 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/import_lines.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_lines.sql', '166fcfbaf88f94df03d9e27eaf3bceeb79a2a94ee42d7b1b450eef516631ca82')
+VALUES ('functions/import_lines.sql', '165381393f82dff65454e1463b24153270dd0244892abd7331bf9f3db8416093')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir functions/import_payees.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_payees.sql', 'ffb6a76125aa957f0d61dd9e8382959bd506559e9c5500c8bad1b14df4293f30')
+VALUES ('functions/import_payees.sql', '7d5f64d1d54f6428f4f84b21abd2477d9f03aa4e467abec7a8211512b9360f1f')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir functions/import_row_problems.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_row_problems.sql', '1e03d6e4ff364313f0123afa7a45f57d9d47a7e63538e50b541a12c7ad9ee7e6')
+VALUES ('functions/import_row_problems.sql', 'af993cca2d0a8a4c2e4982c25a9112ca4a419d7fd99ebc27ace15fd5ecc97098')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir functions/import_schedule_problems.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_schedule_problems.sql', 'b1856e79d249ddeacb68f3085a708b7345f1ceb44b004004b291b60266a297c3')
+VALUES ('functions/import_schedule_problems.sql', '1fc806122a33e26d741f028bf5fae59c7905aeb2c613d34a0c5a0fa06c0b3bc1')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

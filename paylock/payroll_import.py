@@ -1,7 +1,7 @@
 """Brings a payroll file into the database: read, stage, check, apply; in one transaction, or not at all.
 
-The file is read once and its rows go to the database in chunks, so that memory stays bounded. What is wrong with
-the file itself is listed first; what only the database can tell (a schedule's missing lines, an unknown
+The file is read once and its rows go to the database in chunks, so that memory stays bounded. What is wrong
+with the file itself is listed first; what only the database can tell (a schedule's missing lines, an unknown
 organization) when the file itself is right.
 """
 

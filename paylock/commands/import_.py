@@ -2,8 +2,9 @@
 
 import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 import psycopg
@@ -55,9 +56,9 @@ def command(
 ) -> None:
     """Import a payroll FILE (CSV; '-' reads standard input).
 
-    The file is checked whole first, and all problems are listed with their row and column. It is imported as a
-    whole or not at all, and importing it again changes nothing. It is the whole content of the schedules that
-    it names; schedules that it doesn't name are left alone.
+    The file is checked whole first, and all problems are listed with their row and column. It is imported
+    as a whole or not at all, and importing it again changes nothing. It is the whole content of the schedules
+    that it names; schedules that it doesn't name are left alone.
 
     \b
     Columns (any order): schedule, employee_id, name, destination, asset, amount
@@ -92,16 +93,19 @@ def _terms(texts: dict[str, str | None]) -> ScheduleTerms | None:
         raise click.UsageError("\n".join(lines)) from refused
 
 
+def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb")
+
+
 def _import(
     connection: psycopg.Connection, file: Path, options: ImportOptions, console: Console
 ) -> dict[str, Any]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    from_pipe = str(file) == "-"
     with (
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
-        click.open_file(str(file), "rb") as stream,
+        _opened(file) as stream,
     ):
-        total = None if from_pipe else file.stat().st_size
+        total = None if str(file) == "-" else file.stat().st_size
         task = progress.add_task("reading", total=total)
 
         def advance(bytes_read: int, rows: int) -> None:
