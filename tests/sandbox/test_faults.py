@@ -253,6 +253,23 @@ async def test_lookups_can_lag_and_show_the_state_of_then(ready: Stage) -> None:
     assert ready.sandbox.network.find(envelope.hash()) is not None
 
 
+async def test_lists_show_nothing_that_lookups_have_not_reached(ready: Stage) -> None:
+    alice = key("alice")
+    ready.sandbox.disturb_network("lag", ledgers=1)
+    ready.apply_unseen(ready.build(alice, Payment(key("bob").public_key, XLM, "1")))
+    for builder in (
+        ready.server.transactions().for_account(alice.public_key),
+        ready.server.payments(),
+        ready.server.operations().for_account(alice.public_key),
+        ready.server.ledgers(),
+    ):
+        newest = (await builder.order(True).limit(1).call())["_embedded"]["records"][0]
+        assert int(newest["paging_token"]) >> 32 == 2
+    ready.sandbox.close_ledger()
+    newest = (await ready.server.payments().order(True).limit(1).call())["_embedded"]["records"][0]
+    assert int(newest["paging_token"]) >> 32 == 3
+
+
 async def test_short_retention_forgets_what_was_applied(ready: Stage) -> None:
     answer = await ready.post(noop(ready))
     ready.sandbox.disturb_network("retention", ledgers=2)

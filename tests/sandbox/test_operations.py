@@ -188,6 +188,15 @@ async def test_a_failed_transaction_names_every_operation_and_applies_none(ready
     assert ready.balance(bob) == before
 
 
+async def test_what_a_failed_operation_did_is_gone_for_the_next(ready: Stage) -> None:
+    """The first payment credits Bob before it finds Alice underfunded; Bob has nothing of it to spend."""
+    alice, bob = key("alice"), key("bob")
+    lend = Payment(bob.public_key, XLM, "5000")
+    spend = Payment(key("carol").public_key, XLM, "4000", source=bob.public_key)
+    codes = ready.do(alice, lend, spend, signers=[alice, bob])
+    assert codes == ["tx_failed", "op_underfunded", "op_underfunded"]
+
+
 async def test_a_failed_transaction_costs_fee_and_sequence(ready: Stage) -> None:
     alice = key("alice")
     balance, sequence = ready.balance(alice), ready.sequence(alice)
@@ -404,6 +413,19 @@ async def test_a_claimable_balance_opens_and_shuts_with_time(ready: Stage) -> No
     ready.sandbox.network.clock.advance(100)
     ready.sandbox.close_ledger()
     assert only(ready.do(bob, ClaimClaimableBalance(identity))) == "op_cannot_claim"
+    ready.must(carol, ClaimClaimableBalance(identity))
+
+
+async def test_the_absolute_end_of_a_claim_is_exclusive(ready: Stage) -> None:
+    alice, bob, carol = key("alice"), key("bob"), key("carol")
+    end = ready.sandbox.network.latest.close_time + 100
+    until = ClaimPredicate.predicate_before_absolute_time(end)
+    after = ClaimPredicate.predicate_not(until)
+    ready.must(alice, put_aside("5", Claimant(bob.public_key, until), Claimant(carol.public_key, after)))
+    identity = await balance_id(ready)
+    claim = ready.build(bob, ClaimClaimableBalance(identity))
+    ready.sandbox.network.clock.set(end)
+    assert only(ready.outcome(claim)) == "op_cannot_claim"
     ready.must(carol, ClaimClaimableBalance(identity))
 
 

@@ -149,6 +149,17 @@ async def test_a_fee_bump_takes_one_more_operation_of_the_ledger(small: Stage) -
     assert small.sandbox.network.find(bumped.hash()) is None
 
 
+async def test_two_fee_bumped_halves_of_a_ledger_do_not_fit_into_it(small: Stage) -> None:
+    small.fund("n0", "n1", "payer")
+    halves = [
+        small.bump(small.build(key(name), *[BumpSequence(0)] * 5), key("payer")) for name in ("n0", "n1")
+    ]
+    for half in halves:
+        assert small.refusal(half) == []
+    assert len(small.sandbox.network.close().transactions) == 1
+    assert len(small.sandbox.network.close().transactions) == 1
+
+
 async def test_surge_asks_for_a_higher_bid_and_names_it(ready: Stage) -> None:
     ready.sandbox.disturb_network("surge", rate=700)
     answer = ready.send(ready.bump(ready.build(key("alice"), BumpSequence(0)), key("payer"), fee=699))

@@ -77,6 +77,14 @@ async def test_a_sponsor_keeps_the_reserves(ready: Stage) -> None:
     assert codes == ["tx_failed", "op_underfunded"]
 
 
+async def test_a_sponsored_account_may_spend_its_last_stroop(ready: Stage) -> None:
+    open_channel(ready)
+    ready.must(SPONSOR, Payment(CHANNEL.public_key, XLM, "5"))
+    inner = ready.build(CHANNEL, Payment(SPONSOR.public_key, XLM, "5"))
+    assert ready.outcome(ready.bump(inner, SPONSOR))[1] == "tx_success"
+    assert ready.balance(CHANNEL) == 0
+
+
 async def test_a_poor_sponsor_is_low_reserve(ready: Stage) -> None:
     ready.fund("poor", amount="1.9")
     poor = key("poor")

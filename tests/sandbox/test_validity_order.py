@@ -254,6 +254,12 @@ async def test_max_time_counts_twice_the_close_time_on_top(ready: Stage) -> None
     assert ready.refusal(build(ready, Draft(max_time=closed + 10), False)) == []
 
 
+async def test_min_time_may_be_the_last_close(ready: Stage) -> None:
+    closed = ready.sandbox.network.latest.close_time
+    assert ready.refusal(build(ready, Draft(min_time=closed + 1), False)) == ["tx_too_early"]
+    assert ready.refusal(build(ready, Draft(min_time=closed), False)) == []
+
+
 async def test_max_time_counts_the_drift_since_the_last_close(ready: Stage) -> None:
     closed = ready.sandbox.network.latest.close_time
     ready.sandbox.network.clock.set(closed + 7)
