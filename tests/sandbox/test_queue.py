@@ -149,13 +149,11 @@ async def test_a_fee_bump_takes_one_more_operation_of_the_ledger(small: Stage) -
     assert small.sandbox.network.find(bumped.hash()) is None
 
 
-async def test_two_fee_bumped_halves_of_a_ledger_do_not_fit_into_it(small: Stage) -> None:
+async def test_fee_bumps_of_five_and_four_operations_do_not_fit_into_a_ledger_of_ten(small: Stage) -> None:
     small.fund("n0", "n1", "payer")
-    halves = [
-        small.bump(small.build(key(name), *[BumpSequence(0)] * 5), key("payer")) for name in ("n0", "n1")
-    ]
-    for half in halves:
-        assert small.refusal(half) == []
+    for name, count in (("n0", 5), ("n1", 4)):
+        bumped = small.bump(small.build(key(name), *[BumpSequence(0)] * count), key("payer"))
+        assert small.refusal(bumped) == []
     assert len(small.sandbox.network.close().transactions) == 1
     assert len(small.sandbox.network.close().transactions) == 1
 
