@@ -1,5 +1,7 @@
 -- payroll.resume_batch(organization, batch_id, reason) -> boolean
 --   Clears a batch's hold (hold_batch): pods may send for it again, on the same slot. The person has looked at why it was held.
+--   The batch is taken from the pod that had it, which remembers it as held: claim_abandoned_batches gives it to whoever comes first,
+--   and the old claim token is no longer valid.
 -- Returns: true when it was held, false when there was nothing to clear.
 -- Errors: PL001 a parameter is missing; PL002 the organization has no such batch; PL008 the batch is closed.
 -- Locks: batch.   Sends: NOTIFY payroll_work.   Tables: payment_batch (update), audit_event (insert).   Called by: payroll_operator.
@@ -23,7 +25,8 @@ BEGIN
     ELSIF batch.held_reason IS NULL THEN
         RETURN false;
     END IF;
-    UPDATE payroll.payment_batch AS b SET held_reason = NULL WHERE b.batch_id = resume_batch.batch_id;
+    UPDATE payroll.payment_batch AS b SET held_reason = NULL, claim_token = gen_random_uuid(), claimed_by = 'resumed by ' || session_user
+    WHERE b.batch_id = resume_batch.batch_id;
     PERFORM payroll.record_audit(owner_id, 'resume_batch', 'batch ' || resume_batch.batch_id,
         jsonb_build_object('reason', why, 'held_reason', batch.held_reason));
     PERFORM pg_notify('payroll_work', '');
