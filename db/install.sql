@@ -481,7 +481,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/resume_batch.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/resume_batch.sql', '7161add0efdc6743ec8a3af6b91322105f3c2e4d5322f948348c1926071d8c5e')
+VALUES ('functions/resume_batch.sql', 'cd953db5ba646f497fbfb0848ec081356d8e4d676c1ebb7f2e0ba419c3a2ed1c')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
