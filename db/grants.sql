@@ -39,8 +39,7 @@ GRANT EXECUTE ON FUNCTION
     payroll.set_memo_policy(text, text, integer, text, text),
     payroll.resume_schedule(text, text, text, text),
     payroll.cancel_schedule(text, text, text),
-    payroll.resume_batch(text, bigint, text),
-    payroll.work_summary()
+    payroll.resume_batch(text, bigint, text)
 TO payroll_operator;
 
 -- Whoever may stop payments.

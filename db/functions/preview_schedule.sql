@@ -5,7 +5,7 @@
 -- Tables: organization, pay_schedule (read).   Called by: payroll_operator, payroll_approver, payroll_auditor.
 CREATE OR REPLACE FUNCTION payroll.preview_schedule(organization text, schedule text, count integer)
 RETURNS TABLE (nominal_date date, adjusted_date date, pay_at timestamptz, local_time timestamp, note text)
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, payroll, pg_temp
 AS $$
 DECLARE
