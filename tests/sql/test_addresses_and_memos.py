@@ -165,6 +165,7 @@ def test_no_column_of_the_schema_holds_a_float_and_every_amount_is_of_the_domain
         "SELECT table_name, column_name, coalesce(domain_name, data_type) FROM information_schema.columns"
         " WHERE table_schema = 'payroll' AND (data_type IN ('real', 'double precision', 'money')"
         " OR data_type = 'numeric' OR column_name LIKE '%amount%')"
+        " AND table_name <> 'payroll_import_row'"  # texts as the file has them, before they are checked
         " AND table_name IN (SELECT table_name FROM information_schema.tables WHERE table_schema = 'payroll'"
         " AND table_type = 'BASE TABLE')"
     ).fetchall()
