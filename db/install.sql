@@ -411,7 +411,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/preview_schedule.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/preview_schedule.sql', '4dcbaf05593b96614f1c22e1ce4e651626dbd3dceb55acaa18babe17763c9ef4')
+VALUES ('functions/preview_schedule.sql', '7a011de110788a0e4d7c4780cdb49027e8e0a33d3ea1332256edd5b4bc645df4')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -586,7 +586,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir grants.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('grants.sql', '34c3aa15dd5c7492acdc3daebd8bb796a3a252a4210ef1e2899f6797c455b89c')
+VALUES ('grants.sql', '4c149ca2c9447ec52538a5b4a7255a9ce86c4dd7e7d59f9f168d75d8915bc466')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
