@@ -222,7 +222,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', 'b43ded05dcc2882a34a2ffaa3519ec9e128b7f886d65666ccce22b9c910aca6e')
+VALUES ('functions/claim_payments.sql', '11b015d852dcbc7bd6949b85d6b201412fe7b6f57a18658045934449a26b6b4f')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -544,7 +544,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/settle_batch.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/settle_batch.sql', '9aeebed397f55d548613fb4eab0ed34a8bac941fd6ecf09b7fa10c2d6cb6cb98')
+VALUES ('functions/settle_batch.sql', 'b43f7ba2d5e3ce8f0b42e7fb773ac3aad647000ab00cfe0c9752e1cc434f7da3')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

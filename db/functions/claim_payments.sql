@@ -9,7 +9,7 @@
 --   (SEP-5), slot (sequence number), funding_address, memo_type (none|text|id|hash|return), memo_value (text as it
 --   is, id in decimal, hash and return in hexadecimal), lines: [{payment_id, destination, asset_code, asset_issuer,
 --   amount, own_memo}], amounts as strings, 1 to 99 of them. A payment with a memo of its own comes alone.
--- Errors: PL001 pod is empty, PL011 pod not registered or retired.
+-- Errors: PL001 pod is empty, PL011 pod not registered or retired; PL008 a run's counter of pending payments is wrong.
 -- Fair: among organizations with payable work and an idle channel the one served longest ago; in it, the run served longest
 --   ago. Its cost grows with the number of organizations that have payable work at this moment, not with runs,
 --   payments or history.

@@ -15,7 +15,7 @@
 --   go into a new batch), or 'signed' (in a ledger, but the slot is still unused, or another envelope of the batch may have
 --   used it: the batch stays open on it).
 -- Errors: PL001 a parameter is missing, or the number of codes is not the number of operations; PL002 no such batch, or not one of
---   its hashes; PL005 an earlier report says otherwise: nothing is changed, a person must look; PL009 the evidence is
+--   its hashes; PL008 the batch was released; PL005 an earlier report says otherwise: nothing is changed, a person must look; PL009 the evidence is
 --   not sufficient (channel_sequence is missing).
 -- Locks: run, channel, batch.
 -- Tables: pay_run, payment, channel_account, payment_batch, batch_payment, envelope (update), result_code (read).

@@ -1,14 +1,15 @@
 """Pods, a network and a ledger in miniature, around the real SQL functions: who can be paid twice?
 
-Pods stall, forget, come back with old claim tokens and take over from each other; signed transactions reach the
-ledger late, twice, in any order or never; answers are lost, so that reports come late and several times. The
-ledger does what Stellar's does with sequence numbers and nothing else. The pods keep the contract's rules (commit,
-then send; only the ledger settles), so that whatever goes wrong is the SQL's fault.
+Pods stall, forget, come back with old claim tokens and take over from each other; signed transactions reach
+the ledger late, twice, in any order or never; answers are lost, so that reports come late and several times.
+The ledger does what Stellar's does with sequence numbers and nothing else. The pods keep the contract's rules
+(commit, then send; only the ledger settles), so that whatever goes wrong is the SQL's fault.
 """
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import psycopg
 
@@ -59,6 +60,7 @@ class Ledger:
     chance: Random
     sequences: dict[str, int]
     unpayable: set[int]
+    trouble: float = 1.0
     number: int = 100
     applied: dict[bytes, Applied] = field(default_factory=dict)
     credited: list[int] = field(default_factory=list)
@@ -68,16 +70,18 @@ class Ledger:
         self.number += 1
         if signed.hash in self.applied or self.sequences[signed.channel] != signed.slot - 1:
             return
-        if self.chance.random() < 0.15:
+        if self.chance.random() < 0.15 * self.trouble:
             # Invalid at apply: in the ledger, the fee taken, the sequence number not used.
-            self.applied[signed.hash] = Applied(self.number, self.chance.choice(["tx_bad_auth", "tx_too_late"]))
+            self.applied[signed.hash] = Applied(
+                self.number, self.chance.choice(["tx_bad_auth", "tx_too_late"])
+            )
             return
         self.sequences[signed.channel] = signed.slot
         bad = self.unpayable & set(signed.payments)
         if bad:
             codes = tuple("op_no_trust" if payment in bad else "op_success" for payment in signed.payments)
             self.applied[signed.hash] = Applied(self.number, "tx_failed", codes)
-        elif self.chance.random() < 0.1:
+        elif self.chance.random() < 0.1 * self.trouble:
             codes = ("op_underfunded",) * len(signed.payments)
             self.applied[signed.hash] = Applied(self.number, "tx_failed", codes)
         else:
@@ -99,7 +103,7 @@ class World:
     attempts: int = 0
     contradictions: int = 0
 
-    def ask(self, function: str, **arguments: object) -> list[Row] | None:
+    def ask(self, function: str, **arguments: Any) -> list[Row] | None:
         """The function's rows, or None where the database refused the call as the contract allows it to."""
         try:
             with self.connection.transaction():
@@ -113,13 +117,15 @@ class World:
 
     def advance(self, seconds: float) -> None:
         self.clock += timedelta(seconds=seconds)
-        self.connection.execute("SELECT set_config('paylock_test.clock', %s, true)", (self.clock.isoformat(),))
+        self.connection.execute(
+            "SELECT set_config('paylock_test.clock', %s, true)", (self.clock.isoformat(),)
+        )
 
     # What pods do
 
     def claim(self, pod: str) -> None:
         for batch in self.ask("claim_payments", pod=pod) or []:
-            if self.chance.random() < 0.9:  # else the answer is lost
+            if self.chance.random() >= 0.1 * self.ledger.trouble:  # else the answer is lost
                 self.held[pod][batch["batch_id"]] = batch
 
     def sign(self, pod: str, batch: Row) -> None:
@@ -130,12 +136,12 @@ class World:
             return
         payments = tuple(line["payment_id"] for line in batch["lines"])
         signed = Signed(batch["batch_id"], batch["channel_address"], batch["slot"], payments, arguments)
-        if self.chance.random() < 0.9:  # else the pod stops between commit and send
+        if self.chance.random() >= 0.1 * self.ledger.trouble:  # else the pod stops between commit and send
             self.sent.append(signed)
 
     def release(self, pod: str, batch: Row) -> None:
         self.ask("release_batch", batch_id=batch["batch_id"], claim_token=batch["claim_token"])
-        if self.chance.random() < 0.5:  # else another task of the pod still has it
+        if self.chance.random() < 0.5 * self.ledger.trouble:  # else another task of the pod still has it
             self.held[pod].pop(batch["batch_id"], None)
 
     def take_over(self, pod: str) -> None:
@@ -215,8 +221,11 @@ class World:
         return {payment for payment in self.ledger.credited if self.ledger.credited.count(payment) > 1}
 
 
-def new_world(connection: Connection, seed: int) -> World:
-    """Two organizations with runs that are due, three pods, and a clock of the world's own."""
+def new_world(connection: Connection, seed: int, *, trouble: float = 1.0) -> World:
+    """Two organizations with runs that are due, three pods, and a clock of the world's own.
+
+    With `trouble` 0 nothing is lost and every payee can be paid: what goes wrong is what the test does.
+    """
     chance = Random(seed)
     clock = datetime.now(UTC)
     connection.execute(
@@ -225,11 +234,13 @@ def new_world(connection: Connection, seed: int) -> World:
     )
     connection.execute("SELECT set_config('paylock_test.clock', %s, true)", (clock.isoformat(),))
     run_ids, unpayable = [], set()
-    for channels, payees in ((2, 130), (1, 5)):
-        run_id, payments = open_run(connection, new_organization(connection, channels=channels), payees=payees)
+    for channels, payees in ((2, 130 if trouble else 250), (1, 5)):
+        run_id, payments = open_run(
+            connection, new_organization(connection, channels=channels), payees=payees
+        )
         run_ids.append(run_id)
-        unpayable |= set(chance.sample(payments, 2))
+        unpayable |= set(chance.sample(payments, 2) if trouble else ())
     start_pods(connection, *PODS)
     accounts = rows(connection, "SELECT address::text, sequence FROM payroll.channel_account")
-    ledger = Ledger(chance, {row["address"]: row["sequence"] for row in accounts}, unpayable)
+    ledger = Ledger(chance, {row["address"]: row["sequence"] for row in accounts}, unpayable, trouble)
     return World(connection, chance, ledger, run_ids, clock)

@@ -87,7 +87,7 @@ anchors = st.one_of(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(sent=st.lists(st.tuples(rules, anchors, st.integers(0, 2**32)), min_size=60, max_size=60))
 def test_the_next_date_is_the_oracles_for_any_rule_anchor_and_day(
     connection: Connection, sent: list[tuple[Rule, date, int]]
