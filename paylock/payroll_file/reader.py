@@ -114,7 +114,7 @@ class _Together:
     def agrees(self, row: PayrollRow) -> bool:
         before = self._problems.total
         self._one_set_of_terms(row)
-        payee = _digest(row.organization, folded(row.employee_id))
+        payee = _digest(folded(row.organization), folded(row.employee_id))
         self._one_line(row, payee)
         self._one_person(row, payee)
         return self._problems.total == before
@@ -146,7 +146,7 @@ class _Together:
             self._problems.add(self._columns.problem(row.row, "employee_id", message))
 
     def _one_set_of_terms(self, row: PayrollRow) -> None:
-        key = (row.organization, folded(row.schedule))
+        key = (folded(row.organization), folded(row.schedule))
         spelling, terms, first = self._schedules.setdefault(key, (row.schedule, row.terms, row.row))
         if spelling != row.schedule:
             message = (

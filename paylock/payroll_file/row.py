@@ -19,8 +19,8 @@ from paylock.payroll_file.text_source import refuse_unreadable
 T = TypeVar("T")
 _LINE = re.compile(r"[0-9]{1,5}", re.ASCII)
 LARGEST_LINE = 32_767
+LONGEST_SHORT_LABEL = 100  # what the database takes
 LONGEST_LABEL = 200
-_ORGANIZATION = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class RowChecker:
                 self._problems.add(self._columns.problem(row, column, str(refused)))
                 return None
 
-        organization = self._organization or checked("organization", organization_of)
-        schedule = checked("schedule", label_of)
-        employee_id = checked("employee_id", label_of)
+        organization = self._organization or checked("organization", short_label_of)
+        schedule = checked("schedule", short_label_of)
+        employee_id = checked("employee_id", short_label_of)
         name = checked("name", label_of)
         destination = checked("destination", destination_of)
         memo_text = cell("memo", "")
@@ -166,26 +166,20 @@ class RowChecker:
         return terms
 
 
-def label_of(text: str) -> str:
-    """A name that people read: not empty, of sensible length, its non-breaking spaces made normal ones."""
+def short_label_of(text: str) -> str:
+    """An organization's, a schedule's or an employee's short name."""
+    return label_of(text, LONGEST_SHORT_LABEL)
+
+
+def label_of(text: str, longest: int = LONGEST_LABEL) -> str:
+    """A name that people read: not empty, not too long, its non-breaking spaces made normal ones."""
     if not text:
         raise FieldRefused("is empty; write it")
     refuse_secret(text)
     if not text.isascii():
         text = unicodedata.normalize("NFC", " ".join(text.split()))
-    if len(text) > LONGEST_LABEL:
-        raise FieldRefused(f"has {len(text)} characters; the longest allowed is {LONGEST_LABEL}")
-    return text
-
-
-def organization_of(text: str) -> str:
-    """An organization's short name: small letters, digits and hyphens."""
-    if not text:
-        raise FieldRefused("is empty; write the organization's short name")
-    if not _ORGANIZATION.fullmatch(text):
-        raise FieldRefused(
-            f"{text[:30]!r} is not a short name (small letters, digits and hyphens, as acme-berlin)"
-        )
+    if len(text) > longest:
+        raise FieldRefused(f"has {len(text)} characters; the longest allowed is {longest}")
     return text
 
 
