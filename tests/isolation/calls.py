@@ -1,14 +1,15 @@
-"""What sessions do: the calls under test, each as SQL that gives one line of text free of ids and clock readings."""
+"""What sessions do: the calls under test, each as SQL that gives one text without ids and clock readings."""
 
 from tests.isolation.spec import Call
 
-GONE = frozenset({"PL004", "PL008"})  # record_envelope: the batch is no longer this pod's, or closed
+# record_envelope: the batch is no longer this pod's, or it is closed or held.
+GONE = frozenset({"PL004", "PL008"})
 
 
 def claim_due(pod: str, *stops: str) -> Call:
     sql = (
-        "SELECT coalesce(string_agg(c.organization || ' ' || c.payments || ' lines ' || c.totals, ', ' ORDER BY c.nominal_date),"
-        f" 'nothing') FROM payroll.claim_due_schedules('{pod}') AS c"
+        "SELECT coalesce(string_agg(c.organization || ' ' || c.payments || ' lines ' || c.totals, ', '"
+        f" ORDER BY c.nominal_date), 'nothing') FROM payroll.claim_due_schedules('{pod}') AS c"
     )
     return Call("claim_due", sql, stops=stops)
 
@@ -16,34 +17,25 @@ def claim_due(pod: str, *stops: str) -> Call:
 def claim_payments(pod: str, *stops: str) -> Call:
     sql = (
         "SELECT coalesce(max(concat_ws(' ', c.organization, c.channel_key_index, c.slot, c.memo_value,"
-        " jsonb_path_query_array(c.lines, '$.amount'), left(stage.note(c.batch_id, c.claim_token, c.slot)::text, 0))),"
+        " jsonb_path_query_array(c.lines, '$.amount'), stage.note(c.batch_id, c.claim_token, c.slot))),"
         f" 'nothing') FROM payroll.claim_payments('{pod}') AS c"
     )
     return Call("claim_payments", sql, stops=stops)
 
 
-def record(label: str, envelope: str, *stops: str, refusals: frozenset[str] = GONE) -> Call:
+def record(label: str, envelope: str, *stops: str) -> Call:
     """record_envelope for a batch of the scenario, with the token of its first claim."""
-    return Call("record", f"SELECT stage.record('{label}', '{envelope}')", refusals, stops)
+    return Call("record", f"SELECT stage.record('{label}', '{envelope}')", GONE, stops)
 
 
 def record_own(envelope: str) -> Call:
     """record_envelope for the batch that this session has claimed before; nothing if it has none."""
-    sql = (
-        "SELECT coalesce(max('recorded' || payroll.record_envelope(b.batch_id, b.claim_token, b.slot,"
-        f" sha256('{envelope}'), sha256('outer {envelope}'), 'AAAA', 400, now() + interval '1 minute', 7)::text), 'nothing')"
-        " FROM stage.own_batch() AS b"
-    )
-    return Call("record_own", sql, GONE)
+    return Call("record_own", f"SELECT stage.record_own('{envelope}')", GONE)
 
 
 def settle_own(envelope: str, ledger: int) -> Call:
-    """settle_batch as succeeded, for the batch that this session has claimed and signed."""
-    sql = (
-        f"SELECT coalesce(max(payroll.settle_batch(b.batch_id, sha256('{envelope}'), {ledger}, '2026-01-01T00:00:00Z', true,"
-        " 'tx_success', NULL, 400, NULL)), 'nothing') FROM stage.own_batch() AS b"
-    )
-    return Call("settle_own", sql, frozenset({"PL002"}))
+    """settle_batch as succeeded, for the batch that this session has claimed and signed before."""
+    return Call("settle_own", f"SELECT stage.settle_own('{envelope}', {ledger})", frozenset({"PL002"}))
 
 
 def release(label: str, *stops: str) -> Call:
@@ -57,14 +49,20 @@ def release(label: str, *stops: str) -> Call:
 def rescue(pod: str, *stops: str) -> Call:
     """claim_abandoned_batches. No row may also mean that it released something: that shows in the tables."""
     sql = (
-        "SELECT coalesce(string_agg(concat_ws(' ', 'took', c.slot, jsonb_array_length(c.envelopes)), ', ' ORDER BY c.slot),"
-        f" 'nothing') FROM payroll.claim_abandoned_batches('{pod}', NULL) AS c"
+        "SELECT coalesce(string_agg(concat_ws(' ', 'took', c.slot, jsonb_array_length(c.envelopes)), ', '"
+        f" ORDER BY c.slot), 'nothing') FROM payroll.claim_abandoned_batches('{pod}', NULL) AS c"
     )
     return Call("rescue", sql, stops=stops)
 
 
 def settle(
-    label: str, envelope: str, ledger: int, code: str = "tx_success", codes: str = "NULL", refusals: str = "", stops: str = ""
+    label: str,
+    envelope: str,
+    ledger: int,
+    code: str = "tx_success",
+    codes: str = "NULL",
+    refusals: str = "",
+    stops: str = "",
 ) -> Call:
     """settle_batch; `codes` an SQL array of operation codes, `refusals` and `stops` words."""
     sql = f"SELECT stage.settle('{label}', '{envelope}', {ledger}, '{code}', {codes}, NULL)"
@@ -90,8 +88,8 @@ def hold(label: str) -> Call:
 def refuse_first(label: str) -> Call:
     """refuse_payments for the batch's first payment."""
     sql = (
-        "SELECT payroll.refuse_payments(b.batch_id, b.claim_token, ARRAY[(SELECT min(bp.payment_id)"
-        " FROM stage.open_line AS bp WHERE bp.batch_id = b.batch_id)], 'memo_required') || ' left'"
+        "SELECT payroll.refuse_payments(b.batch_id, b.claim_token, ARRAY[(SELECT min(line.payment_id)"
+        " FROM stage.open_line AS line WHERE line.batch_id = b.batch_id)], 'memo_required') || ' left'"
         f" FROM stage.batch AS b WHERE b.label = '{label}'"
     )
     return Call("refuse", sql, GONE)
@@ -107,19 +105,23 @@ def pause_schedule(organization: str, schedule: str) -> Call:
 
 
 def resume_schedule(organization: str, schedule: str, missed: str) -> Call:
-    sql = f"SELECT concat_ws(' ', r.state, r.skipped) FROM payroll.resume_schedule('{organization}', '{schedule}', '{missed}', 'a test') AS r"
+    sql = (
+        "SELECT concat_ws(' ', r.state, r.skipped)"
+        f" FROM payroll.resume_schedule('{organization}', '{schedule}', '{missed}', 'a test') AS r"
+    )
     return Call("resume_schedule", sql, frozenset({"PL003"}))
 
 
 def cancel_schedule(organization: str, schedule: str) -> Call:
-    return Call("cancel_schedule", f"SELECT payroll.cancel_schedule('{organization}', '{schedule}', 'a test')::text")
+    sql = f"SELECT payroll.cancel_schedule('{organization}', '{schedule}', 'a test')::text"
+    return Call("cancel_schedule", sql)
 
 
 def change_terms(organization: str, schedule: str) -> Call:
-    """change_schedule to the day after, at another hour; refused when somebody changed the schedule meanwhile."""
+    """change_schedule to the day after, at another hour; refused when somebody changed it meanwhile."""
     sql = (
-        f"SELECT 'version ' || payroll.change_schedule('{organization}', '{schedule}', 1, stage.rule_of_tomorrow(),"
-        " stage.today() + 1, '09:00', 'UTC', NULL)"
+        f"SELECT 'version ' || payroll.change_schedule('{organization}', '{schedule}', 1,"
+        " stage.rule_of_tomorrow(), stage.today() + 1, '09:00', 'UTC', NULL)"
     )
     return Call("change_schedule", sql, frozenset({"PL006", "PL003"}))
 
@@ -131,6 +133,7 @@ def edit_lines(schedule: str) -> Call:
 
 def cancel_run(organization: str, schedule: str) -> Call:
     sql = (
-        f"SELECT payroll.cancel_run('{organization}', r.run_id, 'a test')::text FROM stage.run AS r WHERE r.schedule = '{schedule}'"
+        f"SELECT payroll.cancel_run('{organization}', r.run_id, 'a test')::text"
+        f" FROM stage.run AS r WHERE r.schedule = '{schedule}'"
     )
     return Call("cancel_run", sql, frozenset({"PL003"}))

@@ -1,4 +1,4 @@
-"""What specs expect beyond the judge's invariants: each reads one outcome and says in words what is wrong, or nothing."""
+"""What specs expect beyond the judge's invariants: each says what is wrong with an outcome, or nothing."""
 
 from tests.isolation.outcome import Outcome
 from tests.isolation.spec import Expectation
@@ -41,7 +41,20 @@ def nothing_opens_after(stopper: str, claimer: str) -> Expectation:
     def expect(outcome: Outcome) -> str | None:
         if not outcome.happened_before(f"{stopper}_0_commit", f"{claimer}_0_call"):
             return None
-        return None if outcome.answers[claimer, 0].changed_nothing else "a run opened after its schedule was stopped"
+        opened = not outcome.answers[claimer, 0].changed_nothing
+        return "a run opened after its schedule was stopped" if opened else None
+
+    return expect
+
+
+def no_batch_after(stopper: str, claimer: str) -> Expectation:
+    """A claim that starts after the stopping call has committed gets no batch."""
+
+    def expect(outcome: Outcome) -> str | None:
+        if not outcome.happened_before(f"{stopper}_0_commit", f"{claimer}_0_call"):
+            return None
+        claimed = not outcome.answers[claimer, 0].changed_nothing
+        return "payments were claimed after their run was cancelled" if claimed else None
 
     return expect
 
@@ -59,7 +72,7 @@ def refused_after(fencer: str, late: str, state: str) -> Expectation:
 
 
 def one_of_two(first: str, second: str, state: str) -> Expectation:
-    """Contradicting calls: when the first to take effect commits, the other is refused with `state`, and nothing of it is left."""
+    """Contradicting calls: when the first to take effect commits, the other is refused with `state`."""
 
     def expect(outcome: Outcome) -> str | None:
         answers = (outcome.answers[first, 0], outcome.answers[second, 0])

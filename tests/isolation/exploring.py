@@ -1,7 +1,8 @@
 """Which orders still have to be run: those whose end can't be told from what has run before.
 
-Whether a step can be started depends only on the steps before it. So an order is known to be impossible as soon as one that
-begins alike has shown it, and two orders that differ only by a stop that its call never came to are one.
+Whether a step can be started depends only on the steps before it. So an order is known to be impossible as
+soon as one that begins alike has shown it, and orders that differ only by a stop that its call never came to
+are one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +36,7 @@ class Explored:
                 begun = (*begun, name)
 
     def first_unknown(self, permutation: Permutation) -> tuple[tuple[str, ...], str] | None:
-        """The beginning and the step after it that nobody has tried; None if all of the order is known or it is impossible."""
+        """The beginning and the step after it that nobody has tried; None if all is known, or impossible."""
         return self._walk(permutation)[0]
 
     def is_impossible(self, permutation: Permutation) -> bool:

@@ -2,7 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
-from tests.isolation.spec import COMMIT, NOBODY_STEP, ROLLBACK, Permutation, Session, Spec, Step, takes_snapshot_first
+from tests.isolation.spec import (
+    COMMIT,
+    NOBODY_STEP,
+    ROLLBACK,
+    Permutation,
+    Session,
+    Spec,
+    Step,
+    takes_snapshot_first,
+)
 from tests.isolation.transcript import ANSWER
 
 GATE = "gate"

@@ -27,9 +27,8 @@ def drop_index(connection: psycopg.Connection[TupleRow], name: str) -> None:
 
 
 def drop_constraint(connection: psycopg.Connection[TupleRow], table: str, name: str) -> None:
-    connection.execute(
-        sql.SQL("ALTER TABLE payroll.{} DROP CONSTRAINT {}").format(sql.Identifier(table), sql.Identifier(name))
-    )
+    statement = sql.SQL("ALTER TABLE payroll.{} DROP CONSTRAINT {}")
+    connection.execute(statement.format(sql.Identifier(table), sql.Identifier(name)))
 
 
 def drop_trigger(connection: psycopg.Connection[TupleRow], table: str, name: str) -> None:

@@ -19,7 +19,7 @@ WORKERS = 8  # most of the time isolationtester waits to see whether a call is b
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`outcomes` are the interleavings that can happen, each once; `impossible` counts the orders that can't."""
+    """`outcomes` are all interleavings that can happen; `impossible` counts the orders that can't."""
 
     spec: Spec
     serial: tuple[Outcome, ...]
@@ -46,7 +46,7 @@ class Report:
 
 
 def run_spec(server: Server, template: str, spec: Spec, yardstick: Sequence[Outcome] | None = None) -> Report:
-    """Runs every interleaving on a database of its own. `yardstick` are serial outcomes from elsewhere (an intact database)."""
+    """Runs every interleaving in a new database. `yardstick`: serial outcomes of an intact database."""
     outcomes: list[Outcome] = []
     with stage_database(server, template) as database:
 
@@ -68,7 +68,9 @@ def _transcript(database: Database, spec: Spec, permutations: list[Permutation])
     run_isolationtester(database.url, isolationtester_input(spec, permutations), transcript)
     if len(transcript.outcomes) != len(permutations):
         said = "\n".join(transcript.other_lines[-20:])
-        raise UnreadableTranscript(f"{spec.name}: {len(transcript.outcomes)} of {len(permutations)} permutations ran\n{said}")
+        raise UnreadableTranscript(
+            f"{spec.name}: {len(transcript.outcomes)} of {len(permutations)} permutations ran\n{said}"
+        )
     return transcript
 
 

@@ -1,17 +1,20 @@
 """What a spec is: sessions, their transactions, and every order in which their steps can be started.
 
-A session runs its transactions one after another. Each is one step `BEGIN; call` (and, where the function under test was
-given stopping points, one step for each that lets it go on) and one step that ends it: COMMIT, or ROLLBACK, which is what
-a crash leaves. The orders are all merges of the sessions' steps, for every combination of endings.
+A session runs its transactions one after another. Each is one step `BEGIN; call` (and, where the function
+under test was given stopping points, one step for each that lets it go on) and one step that ends it: COMMIT,
+or ROLLBACK, which is what a crash leaves. The orders are all merges of the sessions' steps, for every
+combination of endings.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
+from typing import Self
 
 from tests.isolation.outcome import Outcome
 
 COMMIT, ROLLBACK = "commit", "rollback"
+READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE = "read committed", "repeatable read", "serializable"
 Expectation = Callable[[Outcome], str | None]  # what is wrong with an outcome in words, or None
 
 
@@ -29,6 +32,9 @@ class Call:
     stops: tuple[str, ...] = ()
     endings: tuple[str, ...] = (COMMIT, ROLLBACK)
 
+    def always_committed(self) -> Self:
+        return replace(self, endings=(COMMIT,))
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -45,7 +51,7 @@ class Spec:
     scenario: str
     sessions: tuple[Session, ...]
     expect: tuple[Expectation, ...] = ()
-    isolation: str = "READ COMMITTED"
+    isolation: str = READ_COMMITTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ NOBODY_STEP = Step("nobody", 0, "snapshot")
 
 def takes_snapshot_first(spec: Spec) -> bool:
     """Above READ COMMITTED the snapshot is as old as the first statement: it becomes a step of its own."""
-    return spec.isolation != "READ COMMITTED"
+    return spec.isolation != READ_COMMITTED
 
 
 def _steps_of_call(spec: Spec, session: Session, index: int, ending: str) -> list[Step]:
@@ -109,7 +115,11 @@ def interleavings(spec: Spec) -> list[Permutation]:
     found = []
     for chosen in product(*endings):
         sequences = [
-            [step for index, ending in enumerate(ends) for step in _steps_of_call(spec, session, index, ending)]
+            [
+                step
+                for index, ending in enumerate(ends)
+                for step in _steps_of_call(spec, session, index, ending)
+            ]
             for session, ends in zip(spec.sessions, chosen, strict=True)
         ]
         found += [Permutation(steps) for steps in merges(sequences)]
@@ -119,7 +129,11 @@ def interleavings(spec: Spec) -> list[Permutation]:
 def serial_orders(spec: Spec) -> list[Permutation]:
     """Every serial order of every part of the calls, all committed."""
     choices = [
-        [kept for count in range(len(session.calls) + 1) for kept in combinations(range(len(session.calls)), count)]
+        [
+            kept
+            for count in range(len(session.calls) + 1)
+            for kept in combinations(range(len(session.calls)), count)
+        ]
         for session in spec.sessions
     ]
     found: dict[tuple[Step, ...], Permutation] = {}

@@ -1,6 +1,6 @@
 """isolationtester prints an error's message and not its SQLSTATE; this reads the state back from the message.
 
-Our own messages and their states stand in db/: every `RAISE EXCEPTION 'message', … USING ERRCODE = 'PL…'` there.
+Our own messages and their states stand in db/, in each `RAISE EXCEPTION 'message', … USING ERRCODE = 'PL…'`.
 """
 
 import re

@@ -139,17 +139,43 @@ AS $$
 $$;
 
 -- stage.note(batch_id, claim_token, slot): a session remembers the batch that it has claimed itself; undone when its transaction is.
-CREATE FUNCTION stage.note(batch_id bigint, claim_token uuid, slot bigint) RETURNS void
-LANGUAGE sql
-AS $$ SELECT set_config('stage.own_batch', concat_ws(' ', batch_id, claim_token, slot), false) $$;
-
--- stage.own_batch(): what it noted, or no row.
-CREATE FUNCTION stage.own_batch(OUT batch_id bigint, OUT claim_token uuid, OUT slot bigint) RETURNS SETOF record
-LANGUAGE sql STABLE
+CREATE FUNCTION stage.note(batch_id bigint, claim_token uuid, slot bigint) RETURNS text
+LANGUAGE plpgsql
 AS $$
-    SELECT noted[1]::bigint, noted[2]::uuid, noted[3]::bigint
-    FROM string_to_array(nullif(current_setting('stage.own_batch', true), ''), ' ') AS noted
-    WHERE noted IS NOT NULL
+BEGIN
+    PERFORM set_config('stage.own_batch', concat_ws(' ', batch_id, claim_token, slot), false);
+    RETURN NULL;
+END
+$$;
+
+-- stage.own(part): of what it noted, 1 the batch's id, 2 its token, 3 its slot; NULL if it has claimed nothing.
+CREATE FUNCTION stage.own(part integer) RETURNS text
+LANGUAGE sql STABLE
+AS $$ SELECT (string_to_array(nullif(current_setting('stage.own_batch', true), ''), ' '))[part] $$;
+
+CREATE FUNCTION stage.record_own(hash text) RETURNS text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF stage.own(1) IS NULL THEN
+        RETURN 'nothing';
+    END IF;
+    PERFORM payroll.record_envelope(stage.own(1)::bigint, stage.own(2)::uuid, stage.own(3)::bigint, sha256(hash::bytea),
+                                    sha256(('outer ' || hash)::bytea), 'AAAA', 400, now() + interval '1 minute', 7);
+    RETURN 'recorded';
+END
+$$;
+
+CREATE FUNCTION stage.settle_own(hash text, ledger bigint) RETURNS text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF stage.own(1) IS NULL THEN
+        RETURN 'nothing';
+    END IF;
+    RETURN payroll.settle_batch(stage.own(1)::bigint, sha256(hash::bytea), ledger, '2026-01-01T00:00:00Z', true, 'tx_success',
+                                NULL, 400, NULL);
+END
 $$;
 
 -- stage.digest(): the outcome without anything that differs from one permutation to the next for no reason (ids, tokens, clock readings).

@@ -1,8 +1,8 @@
-"""Stopping points inside functions, so that sessions interleave between a function's statements and not only between calls.
+"""Stopping points inside functions, so that sessions interleave between statements, not only between calls.
 
-In a copy of the database each of these places gets a `PERFORM stage.stop(name)`. A call that is given stops waits there for
-an advisory lock which the session `gate` holds, until the gate's step of that name lets it go on; everyone else
-passes without noticing. What the functions do is untouched.
+In a copy of the database each of these places gets a `PERFORM stage.stop(name)`. A call that is given stops
+waits there for an advisory lock which the session `gate` holds, until the gate's step of that name lets it go
+on; everyone else passes without noticing. What the functions do is untouched.
 """
 
 from dataclasses import dataclass
@@ -23,18 +23,17 @@ class StopPoint:
 
 
 STOP_POINTS = (
-    StopPoint("claim_due_schedules", "locked", "    -- Bound the work of one call:"),
-    StopPoint("claim_due_schedules", "counted", "    RETURN QUERY\n    WITH due AS MATERIALIZED ("),
-    StopPoint("claim_payments", "chosen", "        SELECT r.* INTO run FROM payroll.pay_run AS r WHERE r.run_id = candidate"),
+    StopPoint("claim_due_schedules", "locked", "    RETURN QUERY\n"),
+    StopPoint("claim_payments", "chosen", "        SELECT r.* INTO run FROM payroll.pay_run AS r"),
     StopPoint("claim_payments", "run_locked", "        SELECT c.* INTO channel\n"),
     StopPoint("claim_payments", "channel_locked", "        WITH next_payments AS MATERIALIZED ("),
     StopPoint("record_envelope", "checked", "    INSERT INTO payroll.envelope ("),
     StopPoint("lock_batch", "read", "    PERFORM FROM payroll.pay_run AS r"),
     StopPoint("lock_batch", "run_locked", "    PERFORM FROM payroll.channel_account AS c"),
     StopPoint("settle_batch", "checked", "    SELECT r.* INTO run FROM payroll.pay_run AS r"),
-    StopPoint("claim_abandoned_batches", "found", "        PERFORM FROM payroll.pay_run AS r WHERE r.run_id = abandoned.run_id"),
+    StopPoint("claim_abandoned_batches", "found", "        PERFORM FROM payroll.pay_run AS r"),
     StopPoint("return_payments", "checked", "    SELECT r.cancel_requested_at IS NOT NULL INTO cancelling"),
-)  # fmt: skip
+)
 
 
 def insert_stops(connection: psycopg.Connection[TupleRow]) -> None:

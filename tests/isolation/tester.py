@@ -1,8 +1,8 @@
 """Runs isolationtester on one spec and cancels the calls that would wait for ever.
 
-An order of steps in which a session goes on although it is blocked can't happen. isolationtester would wait for it
-until its time is up; this program asks the server whether anybody still runs, and if nobody does, cancels the
-waiting call, so that isolationtester comes to the next permutation. Deadlocks are left to the server, which reports them.
+An order of steps in which a session goes on although it is blocked can't happen. isolationtester would wait
+for it until its time is up; this program asks the server whether anybody still runs, and if nobody does,
+cancels the waiting call, so that isolationtester comes to the next order. Deadlocks are left to the server.
 """
 
 import os
@@ -22,7 +22,7 @@ _GATHER_SECONDS = 0.004
 _SILENT_SECONDS = 60.0  # a run without a line for so long is broken
 _APPLICATION = "interleavings"
 
-# The waiting backend of one session, if it waits (perhaps through others) for a session that is idle, while nobody runs.
+# The backend of one session, if it waits (perhaps through others) for one that is idle, and nobody runs.
 _STALLED = """
 WITH RECURSIVE backend AS MATERIALIZED (
     SELECT a.pid, a.application_name, a.state, pg_blocking_pids(a.pid) AS blockers
@@ -30,14 +30,16 @@ WITH RECURSIVE backend AS MATERIALIZED (
     WHERE a.datname = current_database() AND a.application_name LIKE %(application)s || '/%%'
       AND a.application_name NOT LIKE '%%control connection'
 ), chain AS (
-    SELECT b.pid, b.blockers FROM backend AS b WHERE b.application_name = %(application)s || '/' || %(session)s
+    SELECT b.pid, b.blockers FROM backend AS b
+    WHERE b.application_name = %(application)s || '/' || %(session)s
     UNION
     SELECT b.pid, b.blockers FROM chain AS c JOIN backend AS b ON b.pid = ANY (c.blockers)
 )
 SELECT b.pid FROM backend AS b
 WHERE b.application_name = %(application)s || '/' || %(session)s AND cardinality(b.blockers) > 0
   AND EXISTS (SELECT FROM chain AS c JOIN backend AS idle USING (pid) WHERE idle.state LIKE 'idle%%')
-  AND NOT EXISTS (SELECT FROM backend AS other WHERE other.state = 'active' AND cardinality(other.blockers) = 0)
+  AND NOT EXISTS (
+      SELECT FROM backend AS other WHERE other.state = 'active' AND cardinality(other.blockers) = 0)
 """
 
 
@@ -108,7 +110,7 @@ def _follow(
                 raise UnreadableTranscript("isolationtester is silent")
             session = transcript.stalled_session
             stalled = _stalled_backend(watch, session) if session is not None else None
-            # If there is output now, then what the server said may be about a later step than the transcript's.
+            # If there is output now, what the server said may be about a later step than the transcript's.
             if stalled is not None and not selector.select(0):
                 transcript.cancelled()
                 watch.execute("SELECT pg_cancel_backend(%s)", (stalled,))

@@ -1,7 +1,7 @@
 """Reads isolationtester's output while it comes, line by line.
 
-It also knows which step is to start next: when that belongs to a session that is still waiting, then isolationtester
-waits with it, and only the harness can tell whether that will ever end.
+It also knows which step is to start next: when that belongs to a session that is still waiting,
+isolationtester waits, too, and only the harness can tell whether that will ever end.
 """
 
 import json
@@ -66,7 +66,7 @@ class Transcript:
             return None
         following = running.permutation.steps[len(running.started)]
         if following.is_stop:
-            return None     # the gate's step; the gate never waits
+            return None  # the gate's step; the gate never waits
         return following.session if running.waits(following.session) else None
 
     def cancelled(self) -> None:
@@ -123,7 +123,7 @@ class Transcript:
         running.texts[running.speaker] = text
         if text == NOT_WAITING and running.possible:
             stop = running.steps[running.speaker]
-            # The call that isn't there yet waits for another session; or else it has ended without coming there.
+            # The call isn't there yet because it waits for another session; or it has ended elsewhere.
             fact = Fact.IMPOSSIBLE if running.waits(stop.session) else Fact.SUPERFLUOUS
             running.trail[-1] = (running.speaker, fact)
 

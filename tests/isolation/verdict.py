@@ -1,8 +1,8 @@
-"""Judges outcomes: the judge's invariants, the refusals that a spec allows, its expectations, and serial equivalence.
+"""Judges outcomes by the judge's invariants, the spec's refusals and expectations, and serial equivalence.
 
-Serial equivalence: what a permutation left behind, and what its committed calls answered, is what some of the calls
-leave and answer when they are made one after another. A call may be missing from that order only if it was rolled
-back, refused, or said itself that it changed nothing. So no outcome mixes two calls.
+Serial equivalence: what a permutation left behind, and what its committed calls answered, is what some of the
+calls leave and answer when they are made one after another. A call may be missing from that order only if it
+was rolled back, refused, or said itself that it changed nothing. So no outcome mixes two calls.
 """
 
 import json
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.isolation.outcome import Outcome
-from tests.isolation.spec import Spec
+from tests.isolation.spec import READ_COMMITTED, Spec
 from tests.isolation.sqlstates import SERIALIZATION
 
 BROKEN, REFUSED = "broken", "refused"
@@ -19,7 +19,7 @@ BROKEN, REFUSED = "broken", "refused"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`broken`: the data or an answer is wrong. `refused`: nothing is wrong in the data, but a call failed that mustn't."""
+    """`broken`: data or an answer is wrong. `refused`: the data is right, but a call failed that mustn't."""
 
     kind: str
     permutation: str
@@ -52,7 +52,7 @@ def judge(spec: Spec, outcome: Outcome, serial: SerialOutcomes | None) -> list[F
     faults = [Fault(BROKEN, outcome.title, what) for what in outcome.violations]
     if not outcome.possible:
         return faults
-    allowed_always = {SERIALIZATION} if spec.isolation != "READ COMMITTED" else set()
+    allowed_always = {SERIALIZATION} if spec.isolation != READ_COMMITTED else set()
     for session in spec.sessions:
         for place, call in enumerate(session.calls):
             answer = outcome.answers.get((session.name, place))

@@ -1,54 +1,66 @@
-"""claim_due_schedules against itself and against people who pause, cancel or edit the schedule."""
+"""claim_due_schedules against itself and against people who pause, resume, cancel or edit the schedule."""
 
 from collections.abc import Iterator
 
-from tests.isolation.calls import cancel_schedule, change_terms, claim_due, edit_lines, pause_schedule, resume_schedule
-from tests.isolation.expectations import nothing_opens_after, one_run, runs_at_most, schedule_stays
-from tests.isolation.spec import Session, Spec
-
-ONE_DUE = "SELECT stage.company('acme', 1, 1), stage.schedule('acme', 'weekly', 1, 2, 0);"
-TWO_DATES_DUE = "SELECT stage.company('acme', 1, 1), stage.schedule('acme', 'weekly', 2, 2, 0);"
-TWO_SCHEDULES_DUE = (
-    "SELECT stage.company('acme', 1, 1), stage.schedule('acme', 'monthly', 1, 1, 0),"
-    " stage.company('bolt', 2, 1), stage.schedule('bolt', 'weekly', 1, 2, 0);"
+from tests.isolation.calls import (
+    cancel_schedule,
+    change_terms,
+    claim_due,
+    edit_lines,
+    pause_schedule,
+    resume_schedule,
 )
-PAUSED = ONE_DUE + " UPDATE payroll.pay_schedule SET state = 'paused';"
+from tests.isolation.expectations import nothing_opens_after, one_run, runs_at_most, schedule_stays
+from tests.isolation.spec import REPEATABLE_READ, SERIALIZABLE, Session, Spec
+from tests.isolation.specs.scenarios import (
+    ONE_DUE,
+    OWNER,
+    PAUSED,
+    TWO_DATES_DUE,
+    TWO_SCHEDULES_DUE,
+    operator,
+    pod,
+)
 
 
 def _pods(count: int, *stops: str) -> tuple[Session, ...]:
-    return tuple(Session(f"pod_{n}", (claim_due(f"pod_{n}", *stops),)) for n in range(1, count + 1))
+    return tuple(pod(number, claim_due(f"pod_{number}", *stops)) for number in range(1, count + 1))
 
 
 def claim_due_specs() -> Iterator[Spec]:
-    inside = ("locked", "counted")
-    pod = (Session("pod_1", (claim_due("pod_1", *inside),)),)
-    operator = "payroll_operator"
-
     yield Spec("claim_due x claim_due", ONE_DUE, _pods(2), (one_run,))
-    yield Spec("claim_due x claim_due, inside", ONE_DUE, _pods(2, *inside), (one_run,))
+    yield Spec("claim_due x claim_due, inside", ONE_DUE, _pods(2, "locked"), (one_run,))
     yield Spec("claim_due x claim_due x claim_due", ONE_DUE, _pods(3), (one_run,))
     yield Spec("claim_due x claim_due, two dates missed", TWO_DATES_DUE, _pods(2), (runs_at_most(2),))
-    yield Spec("claim_due x claim_due, two schedules", TWO_SCHEDULES_DUE, _pods(2, "locked"), (runs_at_most(2),))
-    twice = tuple(
-        Session(f"pod_{n}", (claim_due(f"pod_{n}"), claim_due(f"pod_{n}"))) for n in (1, 2)
-    )
+    yield Spec("claim_due x claim_due, two schedules", TWO_SCHEDULES_DUE, _pods(2, "locked"))
+    twice = tuple(pod(n, claim_due(f"pod_{n}"), claim_due(f"pod_{n}")) for n in (1, 2))
     yield Spec("claim_due twice x claim_due twice", ONE_DUE, twice, (one_run,))
-    for level in ("REPEATABLE READ", "SERIALIZABLE"):
-        yield Spec(f"claim_due x claim_due, {level.lower()}", ONE_DUE, _pods(2), (one_run,), level)
+    for level in (REPEATABLE_READ, SERIALIZABLE):
+        yield Spec(f"claim_due x claim_due, {level}", ONE_DUE, _pods(2), (one_run,), level)
+    yield from _against_people()
 
-    stoppers = (("pause", pause_schedule("acme", "weekly"), "paused"), ("cancel", cancel_schedule("acme", "weekly"), "cancelled"))
-    for name, call, state in stoppers:
-        expect = (runs_at_most(1), schedule_stays(state, "operator"), nothing_opens_after("operator", "pod_1"))
-        sessions = (*pod, Session("operator", (call,), operator))
-        yield Spec(f"claim_due x {name}", ONE_DUE, sessions, expect)
-        yield Spec(f"claim_due x {name}, repeatable read", ONE_DUE, sessions, expect, "REPEATABLE READ")
-        yield Spec(f"claim_due x claim_due x {name}", ONE_DUE, (*_pods(2), Session("operator", (call,), operator)), expect)
-    yield Spec(
-        "claim_due x resume", PAUSED, (*pod, Session("operator", (resume_schedule("acme", "weekly", "open"),), operator)), (runs_at_most(1),)
-    )
-    yield Spec(
-        "claim_due x change of dates", ONE_DUE, (*pod, Session("operator", (change_terms("acme", "weekly"),), operator)), (runs_at_most(1),)
-    )
-    yield Spec(
-        "claim_due x edit of lines and memo", ONE_DUE, (*pod, Session("owner", (edit_lines("weekly"),), "payroll_owner")), (runs_at_most(1),)
-    )
+
+def _against_people() -> Iterator[Spec]:
+    inside = _pods(1, "locked")
+    at_most_one = (runs_at_most(1),)
+    for name, call, state in (
+        ("pause", pause_schedule("acme", "weekly"), "paused"),
+        ("cancel", cancel_schedule("acme", "weekly"), "cancelled"),
+    ):
+        stopped = (*at_most_one, schedule_stays(state, "operator"), nothing_opens_after("operator", "pod_1"))
+        yield Spec(f"claim_due x {name}", ONE_DUE, (*inside, operator(call)), stopped)
+        yield Spec(
+            f"claim_due x {name}, {REPEATABLE_READ}",
+            ONE_DUE,
+            (*_pods(1), operator(call)),
+            stopped,
+            REPEATABLE_READ,
+        )
+        yield Spec(f"claim_due x claim_due x {name}", ONE_DUE, (*_pods(2), operator(call)), stopped)
+    resume = operator(resume_schedule("acme", "weekly", "open"))
+    yield Spec("claim_due x resume", PAUSED, (*inside, resume), at_most_one)
+    change = operator(change_terms("acme", "weekly"))
+    yield Spec("claim_due x change of dates", ONE_DUE, (*inside, change), at_most_one)
+    edit = Session("owner", (edit_lines("weekly"),), OWNER)
+    yield Spec("claim_due x edit of lines and memo", ONE_DUE, (*inside, edit), at_most_one)
+    yield Spec("claim_due x claim_due x edit of lines", ONE_DUE, (*_pods(2), edit), at_most_one)
