@@ -23,7 +23,7 @@ def _address(number: int) -> str:
 
 @contextmanager
 def stage_template(server: Server, migrated: str, changes: Sequence[Change] = ()) -> Iterator[str]:
-    """The name of a template with the stage set and `changes` made (guards taken out). No one is connected."""
+    """The name of a template with the stage set and `changes` made (guards taken out)."""
     with empty_database(server, migrated) as database:
         with database.connect() as connection:
             for name in ("stage.sql", "judge.sql"):

@@ -6,7 +6,7 @@ was rolled back, refused, or said itself that it changed nothing. So no outcome 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,12 +39,24 @@ class SerialOutcomes:
         """None if a serial order explains the outcome; else what is wrong with it."""
         candidates = self._known.get(_text(outcome.digest))
         if candidates is None:
-            return "no serial order of the calls leaves this behind"
+            return f"no serial order of the calls leaves this behind: {self._differences(outcome.digest)}"
         effective = {call for call in outcome.committed if not outcome.answers[call].changed_nothing}
         said = {call: _said(outcome, call) for call in effective}
         if any(all(answers.get(call) == text for call, text in said.items()) for answers in candidates):
             return None
         return "no serial order of the calls gives these answers"
+
+    def _differences(self, digest: Mapping[str, Any]) -> str:
+        """What differs from the serial outcome that is nearest."""
+        differing = [
+            [
+                f"{part} {_text(digest[part])}, not {_text(known[part])}"
+                for part in digest
+                if digest[part] != known[part]
+            ]
+            for known in map(json.loads, self._known)
+        ]
+        return "; ".join(min(differing, key=len))
 
 
 def judge(spec: Spec, outcome: Outcome, serial: SerialOutcomes | None) -> list[Fault]:

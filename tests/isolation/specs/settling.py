@@ -1,4 +1,4 @@
-"""settle_batch against itself, agreeing and contradicting, and against whoever else moves its batch or run."""
+"""settle_batch against itself, agreeing and contradicting, and against whoever moves its batch or run."""
 
 from collections.abc import Iterator
 
