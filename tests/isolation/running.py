@@ -63,6 +63,12 @@ def run_spec(server: Server, template: str, spec: Spec, yardstick: Sequence[Outc
     return Report(spec, tuple(serial), tuple(distinct.values()), tuple(faults), impossible)
 
 
+def serial_outcomes(server: Server, template: str, spec: Spec) -> list[Outcome]:
+    """What the spec's calls do when they are made one after another."""
+    with stage_database(server, template) as database:
+        return _transcript(database, spec, serial_orders(spec)).outcomes
+
+
 def _transcript(database: Database, spec: Spec, permutations: list[Permutation]) -> Transcript:
     transcript = Transcript(permutations)
     run_isolationtester(database.url, isolationtester_input(spec, permutations), transcript)

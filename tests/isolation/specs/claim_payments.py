@@ -7,6 +7,7 @@ from tests.isolation.expectations import never_refused
 from tests.isolation.spec import REPEATABLE_READ, Session, Spec
 from tests.isolation.specs.scenarios import (
     CLAIMED_MORE_TO_COME,
+    FOUR_BATCHES_TWO_CHANNELS,
     ONE_BATCH_ONE_CHANNEL,
     ONE_BATCH_TWO_CHANNELS,
     ONE_DUE,
@@ -24,6 +25,7 @@ _SCENARIOS = (
     ("one run of two batches, two channels", TWO_BATCHES_TWO_CHANNELS),
     ("two runs, one channel", TWO_RUNS_ONE_CHANNEL),
     ("two organizations", TWO_ORGANIZATIONS),
+    ("one run of four batches, two channels", FOUR_BATCHES_TWO_CHANNELS),
 )
 
 

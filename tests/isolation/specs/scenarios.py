@@ -40,6 +40,7 @@ ONE_BATCH_ONE_CHANNEL = _run(1, 2, 0)
 TWO_BATCHES_ONE_CHANNEL = _run(1, 2, 1)
 ONE_BATCH_TWO_CHANNELS = _run(2, 2, 0)
 TWO_BATCHES_TWO_CHANNELS = _run(2, 2, 1)
+FOUR_BATCHES_TWO_CHANNELS = _run(2, 1, 3)
 TWO_RUNS_ONE_CHANNEL = (
     _PODS + _company("acme", 1, 1) + _schedule("acme", "weekly", 1) + _schedule("acme", "bonus", 2) + _OPEN
 )
