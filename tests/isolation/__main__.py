@@ -3,19 +3,30 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.database_server import chosen_server, migrated_template
+from tests.database_server import Server, chosen_server, migrated_template
+from tests.extras import isolationtester
 from tests.isolation.databases import stage_template
+from tests.isolation.guards import GUARDS
 from tests.isolation.rendering import isolationtester_input
 from tests.isolation.running import Report, run_specs
 from tests.isolation.spec import Spec, interleavings
 from tests.isolation.specs import all_specs
+from tests.isolation.trials import run_trials
 
 
-def _chosen(words: Sequence[str]) -> list[Spec]:
-    return [spec for spec in all_specs() if not words or any(word in spec.name for word in words)]
+@contextmanager
+def _server() -> Iterator[tuple[Server, str]]:
+    """A server and the name of a template with Paylock installed."""
+    with (
+        tempfile.TemporaryDirectory(prefix="paylock-isolation-") as directory,
+        chosen_server(Path(directory)) as server,
+        migrated_template(server) as migrated,
+    ):
+        yield server, migrated
 
 
 def _print_report(report: Report, faults_shown: int) -> None:
@@ -26,18 +37,17 @@ def _print_report(report: Report, faults_shown: int) -> None:
         flush=True,
     )
     for fault in report.faults[:faults_shown]:
-        print(f"    {fault.permutation}\n      {fault.what}")
+        print(f"    {fault.permutation}\n      {fault.kind}: {fault.what}")
 
 
-def _run(specs: list[Spec], faults_shown: int) -> int:
+def run(specs: Sequence[Spec], without: Iterable[str], faults_shown: int) -> int:
+    """Every interleaving of the specs, on a database without the guards named."""
     passed = failed = waited = 0
     with (
-        tempfile.TemporaryDirectory(prefix="paylock-isolation-") as directory,
-        chosen_server(Path(directory)) as server,
-        migrated_template(server) as migrated,
-        stage_template(server, migrated) as template,
+        _server() as (server, migrated),
+        stage_template(server, migrated, [GUARDS[g] for g in without]) as stage,
     ):
-        for report in run_specs(server, template, specs):
+        for report in run_specs(server, stage, specs):
             _print_report(report, faults_shown)
             passed += report.passed
             failed += report.failed
@@ -47,14 +57,45 @@ def _run(specs: list[Spec], faults_shown: int) -> int:
     return 1 if failed or not passed else 0
 
 
+def show_guards() -> int:
+    """The table of guards that were taken out, and what the specs found."""
+    unexpected = trials = 0
+    print(f"{'taken out':96} {'interleavings':>13} {'broken':>6} {'refused':>7}  verdict")
+    with _server() as (server, migrated), stage_template(server, migrated) as intact:
+        for finding in run_trials(server, migrated, intact):
+            trials += 1
+            unexpected += not finding.as_expected
+            verdict = "caught" if finding.broken else "another guard holds"
+            print(
+                f"{finding.trial!s:96} {finding.interleavings:13} {finding.broken:6} {finding.refused:7}  {verdict}"
+                f"{'' if finding.as_expected else ', UNEXPECTED'}\n    {', '.join(finding.trial.specs)}"
+                f"\n    {finding.example[:220]}",
+                flush=True,
+            )
+    print(f"{trials - unexpected} passed, {unexpected} failed")
+    return 1 if unexpected or not trials else 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.isolation", description=__doc__)
-    parser.add_argument("words", nargs="*", help="run the specs whose names hold one of these words")
+    parser.add_argument(
+        "words", nargs="*", help="the specs whose names hold one of these words; default: all"
+    )
     parser.add_argument("--list", action="store_true", help="name the specs and count their orders")
     parser.add_argument("--show", action="store_true", help="print isolationtester's input")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=GUARDS,
+        metavar="GUARD",
+        help=f"take this guard out first, several times for several: {', '.join(GUARDS)}",
+    )
+    parser.add_argument("--guards", action="store_true", help="take guards out, alone and together: a table")
     parser.add_argument("--faults", type=int, default=3, help="how many faults of a spec to print")
     options = parser.parse_args(arguments)
-    specs = _chosen(options.words)
+    words: list[str] = options.words
+    specs = [spec for spec in all_specs() if not words or any(word in spec.name for word in words)]
     if options.list:
         for spec in specs:
             print(f"{spec.name:64} {len(interleavings(spec)):6} orders")
@@ -63,7 +104,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for spec in specs:
             print(isolationtester_input(spec, interleavings(spec)))
         return 0
-    return _run(specs, options.faults)
+    if isolationtester() is None:
+        print("left out for lack of isolationtester (Debian: postgresql-client-15)", file=sys.stderr)
+        return 1
+    return show_guards() if options.guards else run(specs, options.without, options.faults)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,10 @@ def _run_once(connection: Connection) -> None:
 
 def _settled_state_checks(connection: Connection) -> None:
     replace_in_function(
-        connection, "settle_batch", "ELSIF batch.state NOT IN ('signed', 'quarantined') THEN", "ELSIF false THEN"
+        connection,
+        "settle_batch",
+        "ELSIF batch.state NOT IN ('signed', 'quarantined') THEN",
+        "ELSIF false THEN",
     )
     drop_trigger(connection, "payment_batch", "payment_batch_moves")
 

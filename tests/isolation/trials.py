@@ -116,7 +116,9 @@ def run_trial(server: Server, migrated: str, intact: str, trial: Trial) -> Findi
     return Finding(trial, interleavings, broken, refused, min(examples)[1])
 
 
-def run_trials(server: Server, migrated: str, intact: str, trials: Iterable[Trial] = TRIALS) -> Iterator[Finding]:
+def run_trials(
+    server: Server, migrated: str, intact: str, trials: Iterable[Trial] = TRIALS
+) -> Iterator[Finding]:
     run: Callable[[Trial], Finding] = lambda trial: run_trial(server, migrated, intact, trial)  # noqa: E731
     with ThreadPoolExecutor(WORKERS) as pool:
         yield from pool.map(run, trials)
