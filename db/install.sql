@@ -215,7 +215,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_due_schedules.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_due_schedules.sql', 'd7e4d32b5cfa5735cf6f84d7636a3f9cd46d1688055f90fe77727e2f1b0b5716')
+VALUES ('functions/claim_due_schedules.sql', '3ae737a268834de1ef42e4db0a99be6464032a84ef6036d440438f97f62a82d2')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -502,7 +502,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/return_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/return_payments.sql', '4bb8e0ebe06a886063634342cf935bec6a4800a9da6f4b1da8c977ef872ca4a1')
+VALUES ('functions/return_payments.sql', 'e8a1b4e8b0ba4662d659677b9de7c9fe5ee9133d881d82eae5c4959dab5de467')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -75,6 +75,7 @@ BEGIN
             s.recurrence_skip, s.anchor, s.next_nominal_date, s.end_date, s.pay_time, s.time_zone
         ) AS following
         WHERE c.lines_before < 20000
+          AND s.next_open_at <= clock       -- locked rows still are; without the lock nothing opens before its date
     ), opened AS (
         INSERT INTO payroll.pay_run AS r (
             organization_id, schedule_id, nominal_date, pay_at, funding_account_id, memo_type, memo_value,

@@ -43,10 +43,8 @@ def _print_report(report: Report, faults_shown: int) -> None:
 def run(specs: Sequence[Spec], without: Iterable[str], faults_shown: int) -> int:
     """Every interleaving of the specs, on a database without the guards named."""
     passed = failed = waited = 0
-    with (
-        _server() as (server, migrated),
-        stage_template(server, migrated, [GUARDS[g] for g in without]) as stage,
-    ):
+    changes = [GUARDS[name] for name in without]
+    with _server() as (server, migrated), stage_template(server, migrated, changes) as stage:
         for report in run_specs(server, stage, specs):
             _print_report(report, faults_shown)
             passed += report.passed
@@ -67,9 +65,11 @@ def show_guards() -> int:
             unexpected += not finding.as_expected
             verdict = "caught" if finding.broken else "another guard holds"
             print(
-                f"{finding.trial!s:96} {finding.interleavings:13} {finding.broken:6} {finding.refused:7}  {verdict}"
-                f"{'' if finding.as_expected else ', UNEXPECTED'}\n    {', '.join(finding.trial.specs)}"
-                f"\n    {finding.example[:220]}",
+                f"{finding.trial!s:96} {finding.interleavings:13} {finding.broken:6} {finding.refused:7}"
+                f"  {verdict}{'' if finding.as_expected else ', UNEXPECTED'}",
+                f"{', '.join(finding.trial.specs)}",
+                finding.example[:220],
+                sep="\n    ",
                 flush=True,
             )
     print(f"{trials - unexpected} passed, {unexpected} failed")

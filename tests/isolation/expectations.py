@@ -86,11 +86,3 @@ def one_of_two(first: str, second: str, state: str) -> Expectation:
         return None
 
     return expect
-
-
-def never_refused(outcome: Outcome) -> str | None:
-    """No call of these is refused, in whatever order."""
-    for (session, place), answer in outcome.answers.items():
-        if answer.error is not None:
-            return f"{session}'s call {place} was refused: {answer}"
-    return None

@@ -84,10 +84,10 @@ GUARDS: Mapping[str, Change] = MappingProxyType(
             "lock_batch", "WHERE r.run_id = batch.run_id FOR UPDATE;", "WHERE r.run_id = batch.run_id;"
         ),
         "channel lock in lock_batch": _replacing(
-            "lock_batch", "WHERE c.channel_id = batch.channel_id FOR UPDATE;", "WHERE c.channel_id = batch.channel_id;"
+            "lock_batch", "batch.channel_id FOR UPDATE;", "batch.channel_id;"
         ),
         "batch lock in lock_batch": _replacing(
-            "lock_batch", "WHERE b.batch_id = lock_batch.batch_id FOR UPDATE;", "WHERE b.batch_id = lock_batch.batch_id;"
+            "lock_batch", "lock_batch.batch_id FOR UPDATE;", "lock_batch.batch_id;"
         ),
         "contradiction check in settle_batch": _replacing(
             "settle_batch", "IF batch.state IN ('succeeded', 'failed') THEN", "IF false THEN"
@@ -98,4 +98,4 @@ GUARDS: Mapping[str, Change] = MappingProxyType(
             "stop_runs", "ORDER BY r.run_id FOR UPDATE\n", "ORDER BY r.run_id\n"
         ),
     }
-)  # fmt: skip
+)

@@ -7,6 +7,8 @@ CREATE VIEW judge.violation AS
     SELECT format('%s runs for one occurrence', count(*)) AS what
     FROM payroll.pay_run AS r GROUP BY r.schedule_id, r.nominal_date HAVING count(*) > 1
 UNION ALL
+    SELECT format('%s opened before its date', r.nominal_date) FROM payroll.pay_run AS r WHERE r.pay_at > r.opened_at
+UNION ALL
     SELECT format('a run has %s payments for one payee and line', count(*))
     FROM payroll.payment AS p GROUP BY p.run_id, p.payee_id, p.line HAVING count(*) > 1
 UNION ALL

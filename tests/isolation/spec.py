@@ -52,6 +52,7 @@ class Spec:
     sessions: tuple[Session, ...]
     expect: tuple[Expectation, ...] = ()
     isolation: str = READ_COMMITTED
+    never_refused: bool = False  # whatever the calls may otherwise be refused with
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Trials: guards taken out of a copy of the database, alone and together, and what the specs then find.
 
-Most promises have two guards or more (a lock that decides who works, a constraint that decides who is right). So
-one guard alone may be missing and nobody is paid twice: the call that comes too late is refused by the next guard.
-Only without all of them do the specs find the fault, which shows that they would.
+Most promises have two guards or more: a lock that decides who works, a constraint that decides who is right. So
+one guard alone may be missing and nobody is paid twice, because the next one refuses the call that comes too
+late. Only without all of them do the specs find the fault, which shows that they would.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How many interleavings ran, broke a promise, or had a call refused that is not refused with all guards."""
+    """How many interleavings ran, broke a promise, or only refused a call that all guards let through."""
 
     trial: Trial
     interleavings: int
@@ -82,8 +82,9 @@ TRIALS = (
     Trial((_SIGNING_LOCK, _MOVES), _RELEASING, caught=True),
     Trial((_CONTRADICTION,), _CONTRADICTING, caught=True),
     Trial((_CONTRADICTION, _SETTLED), _CONTRADICTING, caught=True),
-    Trial(_SETTLE_LOCKS, ("settle x settle, two batches of a run", "settle x settle, the same"), caught=True),
-    Trial(("runs are locked in stop_runs",), ("claim x cancel run", "cancel run x cancel run"), caught=True),
+    Trial(_SETTLE_LOCKS[2:], ("settle x settle, two envelopes",), caught=False),
+    Trial(_SETTLE_LOCKS, ("settle x settle, two envelopes",), caught=True),
+    Trial(("runs are locked in stop_runs",), ("claim x cancel run",), caught=False),
 )
 
 

@@ -48,7 +48,7 @@ class SerialOutcomes:
 
     def _differences(self, digest: Mapping[str, Any]) -> str:
         """What differs from the serial outcome that is nearest."""
-        differing = [
+        differing: list[list[str]] = [
             [
                 f"{part} {_text(digest[part])}, not {_text(known[part])}"
                 for part in digest
@@ -56,7 +56,8 @@ class SerialOutcomes:
             ]
             for known in map(json.loads, self._known)
         ]
-        return "; ".join(min(differing, key=len))
+        nearest = min((len(parts), parts) for parts in differing)[1]
+        return "; ".join(nearest)
 
 
 def judge(spec: Spec, outcome: Outcome, serial: SerialOutcomes | None) -> list[Fault]:
@@ -68,7 +69,8 @@ def judge(spec: Spec, outcome: Outcome, serial: SerialOutcomes | None) -> list[F
     for session in spec.sessions:
         for place, call in enumerate(session.calls):
             answer = outcome.answers.get((session.name, place))
-            if answer is None or answer.error is None or answer.states & (call.refusals | allowed_always):
+            allowed = allowed_always | (frozenset() if spec.never_refused else call.refusals)
+            if answer is None or answer.error is None or answer.states & allowed:
                 continue
             faults.append(Fault(REFUSED, outcome.title, f"{session.name}'s {call.name} failed: {answer}"))
     for error in outcome.stray_errors:

@@ -13,7 +13,7 @@ from tests.isolation.calls import (
     settle,
     settle_own,
 )
-from tests.isolation.expectations import never_refused, no_batch_after
+from tests.isolation.expectations import no_batch_after
 from tests.isolation.spec import Session, Spec
 from tests.isolation.specs.scenarios import (
     APPROVER,
@@ -40,19 +40,19 @@ def cancelling_specs() -> Iterator[Spec]:
     yield Spec("record x cancel run", CLAIMED, (signs, cancels))
     yield Spec("record x cancel run, more to come", CLAIMED_MORE_TO_COME, (signs, cancels))
     gives_back = pod(1, release("b", "read", "checked"))
-    yield Spec("release x cancel run", CLAIMED_MORE_TO_COME, (gives_back, cancels), (never_refused,))
+    yield Spec("release x cancel run", CLAIMED_MORE_TO_COME, (gives_back, cancels), never_refused=True)
     paid = pod(1, settle("b", "e1", 10, stops="read checked"))
     yield Spec("settle x cancel run", SIGNED, (paid, cancels))
     failed = pod(1, settle("b", "e1", 10, "tx_failed", ONE_LINE_FAILED, stops="checked"))
     yield Spec("settle failed x cancel run", SIGNED_MORE_TO_COME, (failed, cancels))
     rescues = pod(2, rescue("pod_2", "found", "read"))
-    yield Spec("rescue x cancel run", CLAIMED_MORE_TO_COME + DEAD, (rescues, cancels), (never_refused,))
+    yield Spec("rescue x cancel run", CLAIMED_MORE_TO_COME + DEAD, (rescues, cancels), never_refused=True)
 
     approver = Session("approver", cancels.calls, APPROVER)
-    yield Spec("cancel run x cancel run", CLAIMED_MORE_TO_COME, (cancels, approver), (never_refused,))
+    yield Spec("cancel run x cancel run", CLAIMED_MORE_TO_COME, (cancels, approver), never_refused=True)
     cancels_schedule = cancel_schedule("acme", "weekly")
     other = Session("other", (cancels_schedule,), OPERATOR)
-    yield Spec("cancel run x cancel schedule", CLAIMED_MORE_TO_COME, (cancels, other), (never_refused,))
+    yield Spec("cancel run x cancel schedule", CLAIMED_MORE_TO_COME, (cancels, other), never_refused=True)
     paying = pod(1, claim_payments("pod_1"), record_own("e1"), settle_own("e1", 10))
     yield Spec(
         "claim, sign, settle x cancel schedule",

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from tests.isolation.calls import claim_due, claim_payments, record_own, release, settle_own
-from tests.isolation.expectations import never_refused
 from tests.isolation.spec import REPEATABLE_READ, Session, Spec
 from tests.isolation.specs.scenarios import (
     CLAIMED_MORE_TO_COME,
@@ -43,23 +42,25 @@ def _whole_life(number: int) -> Session:
 def claim_payments_specs() -> Iterator[Spec]:
     for name, scenario in _SCENARIOS:
         claims = _claims(2, "chosen", "run_locked")
-        yield Spec(f"claim x claim, {name}", scenario, claims, (never_refused,))
+        yield Spec(f"claim x claim, {name}", scenario, claims, never_refused=True)
     for name, scenario in _SCENARIOS[2:5]:
         claims = _claims(2, "channel_locked")
-        yield Spec(f"claim x claim, {name}, channel locked", scenario, claims, (never_refused,))
+        yield Spec(f"claim x claim, {name}, channel locked", scenario, claims, never_refused=True)
     for name, scenario in _SCENARIOS[:5]:
         yield Spec(
             f"claim x claim, {name}, {REPEATABLE_READ}", scenario, _claims(2), isolation=REPEATABLE_READ
         )
-    yield Spec("claim x claim x claim", TWO_BATCHES_TWO_CHANNELS, _claims(3), (never_refused,))
+    yield Spec("claim x claim x claim", TWO_BATCHES_TWO_CHANNELS, _claims(3), never_refused=True)
     lives = (_whole_life(1), _whole_life(2))
     yield Spec(
-        "claim, sign, settle x the same, one channel", TWO_BATCHES_ONE_CHANNEL, lives, (never_refused,)
+        "claim, sign, settle x the same, one channel", TWO_BATCHES_ONE_CHANNEL, lives, never_refused=True
     )
     yield Spec(
-        "claim, sign, settle x the same, two channels", TWO_BATCHES_TWO_CHANNELS, lives, (never_refused,)
+        "claim, sign, settle x the same, two channels", TWO_BATCHES_TWO_CHANNELS, lives, never_refused=True
     )
     claim = pod(2, claim_payments("pod_2", "chosen"))
-    yield Spec("claim_due x claim", ONE_DUE, (pod(1, claim_due("pod_1", "locked")), claim), (never_refused,))
+    yield Spec(
+        "claim_due x claim", ONE_DUE, (pod(1, claim_due("pod_1", "locked")), claim), never_refused=True
+    )
     giving_back = pod(1, release("b", "checked"))
-    yield Spec("release x claim", CLAIMED_MORE_TO_COME, (giving_back, claim), (never_refused,))
+    yield Spec("release x claim", CLAIMED_MORE_TO_COME, (giving_back, claim), never_refused=True)

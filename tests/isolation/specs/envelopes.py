@@ -12,7 +12,7 @@ from tests.isolation.calls import (
     rescue,
     retire,
 )
-from tests.isolation.expectations import never_refused, refused_after
+from tests.isolation.expectations import refused_after
 from tests.isolation.spec import Spec
 from tests.isolation.specs.scenarios import CLAIMED, CLAIMED_MORE_TO_COME, DEAD, SIGNED, pod
 
@@ -21,9 +21,9 @@ def envelope_specs() -> Iterator[Spec]:
     first = record("b", "e1", "checked")
     signs = pod(1, first)
     yield Spec("record x release", CLAIMED, (signs, pod(2, release("b", "read", "checked"))))
-    yield Spec("record x record, the same", CLAIMED, (signs, pod(2, first)), (never_refused,))
+    yield Spec("record x record, the same", CLAIMED, (signs, pod(2, first)), never_refused=True)
     another = pod(2, record("b", "e2", "checked"))
-    yield Spec("record x record, another", CLAIMED, (signs, another), (never_refused,))
+    yield Spec("record x record, another", CLAIMED, (signs, another), never_refused=True)
     yield Spec("record x refuse", CLAIMED, (signs, pod(2, refuse_first("b"))))
     yield Spec("record x hold", CLAIMED, (signs, pod(2, hold("b"))))
     yield from _rescue_specs()
@@ -40,14 +40,14 @@ def _rescue_specs() -> Iterator[Spec]:
     rescues = (pod(2, rescue("pod_2")), pod(3, rescue("pod_3")))
     yield Spec("record x rescue x rescue", CLAIMED + DEAD, (pod(1, record("b", "e1")), *rescues))
     both = (taking, pod(3, rescue("pod_3", "found", "read")))
-    yield Spec("rescue x rescue", SIGNED + DEAD, both, (never_refused,))
+    yield Spec("rescue x rescue", SIGNED + DEAD, both, never_refused=True)
     takes_on = pod(2, rescue("pod_2"), claim_payments("pod_2"), record_own("e2"))
     yield Spec(
         "rescue, claim, sign x record", CLAIMED_MORE_TO_COME + DEAD, (takes_on, pod(1, record("b", "e1")))
     )
     gives_back = pod(1, release("b", "read", "run_locked"))
     yield Spec(
-        "release x rescue", CLAIMED + DEAD, (gives_back, pod(2, rescue("pod_2", "found"))), (never_refused,)
+        "release x rescue", CLAIMED + DEAD, (gives_back, pod(2, rescue("pod_2", "found"))), never_refused=True
     )
     retires = pod(1, retire("pod_1"))
-    yield Spec("retire x rescue", SIGNED, (retires, pod(2, rescue("pod_2", "found"))), (never_refused,))
+    yield Spec("retire x rescue", SIGNED, (retires, pod(2, rescue("pod_2", "found"))), never_refused=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tests.isolation.calls import claim_payments, quarantine, record, rescue, settle
-from tests.isolation.expectations import never_refused, one_of_two
+from tests.isolation.expectations import one_of_two
 from tests.isolation.spec import REPEATABLE_READ, Spec
 from tests.isolation.specs.scenarios import DEAD, SIGNED, SIGNED_MORE_TO_COME, SIGNED_TWICE, TWO_SIGNED, pod
 
@@ -14,7 +14,7 @@ CONTRADICTION = "PL005"
 def settling_specs() -> Iterator[Spec]:
     paid = pod(1, settle("b", "e1", 10, stops="read checked"))
     again = pod(2, settle("b", "e1", 10, stops="read checked"))
-    yield Spec("settle x settle, the same", SIGNED, (paid, again), (never_refused,))
+    yield Spec("settle x settle, the same", SIGNED, (paid, again), never_refused=True)
     yield from _contradicting()
     for name, settles_other in (
         ("two batches of a run", settle("c", "f1", 12, stops="read checked")),
@@ -23,13 +23,13 @@ def settling_specs() -> Iterator[Spec]:
             settle("c", "f1", 12, "tx_failed", "ARRAY['op_no_trust']", stops="checked"),
         ),
     ):
-        yield Spec(f"settle x settle, {name}", TWO_SIGNED, (paid, pod(2, settles_other)), (never_refused,))
+        yield Spec(f"settle x settle, {name}", TWO_SIGNED, (paid, pod(2, settles_other)), never_refused=True)
     unfunded = "ARRAY['op_underfunded']"
     both_failed = (
         pod(1, settle("b", "e1", 10, "tx_failed", unfunded)),
         pod(2, settle("c", "f1", 12, "tx_failed", unfunded)),
     )
-    yield Spec("settle x settle, both unfunded", TWO_SIGNED, both_failed, (never_refused,))
+    yield Spec("settle x settle, both unfunded", TWO_SIGNED, both_failed, never_refused=True)
     yield from _against_others()
 
 
@@ -56,15 +56,15 @@ def _against_others() -> Iterator[Spec]:
     failed = pod(1, settle("b", "e1", 10, "tx_failed", ONE_LINE_FAILED, stops="checked"))
     yield Spec("settle x record", SIGNED, (paid, pod(2, record("b", "e2", "checked"))))
     claims = pod(2, claim_payments("pod_2", "chosen"))
-    yield Spec("settle x claim", SIGNED_MORE_TO_COME, (paid, claims), (never_refused,))
+    yield Spec("settle x claim", SIGNED_MORE_TO_COME, (paid, claims), never_refused=True)
     claims_inside = pod(2, claim_payments("pod_2", "chosen", "run_locked"))
-    yield Spec("settle failed x claim", SIGNED_MORE_TO_COME, (failed, claims_inside), (never_refused,))
+    yield Spec("settle failed x claim", SIGNED_MORE_TO_COME, (failed, claims_inside), never_refused=True)
     rescues = pod(2, rescue("pod_2", "found", "read"))
-    yield Spec("settle x rescue", SIGNED + DEAD, (paid, rescues), (never_refused,))
+    yield Spec("settle x rescue", SIGNED + DEAD, (paid, rescues), never_refused=True)
     yield Spec("settle x quarantine", SIGNED, (paid, pod(2, quarantine("b"))))
     three = (
         pod(1, settle("b", "e1", 10)),
         pod(2, settle("b", "e1", 10)),
         pod(3, claim_payments("pod_3")),
     )
-    yield Spec("settle x settle x claim", SIGNED_MORE_TO_COME, three, (never_refused,))
+    yield Spec("settle x settle x claim", SIGNED_MORE_TO_COME, three, never_refused=True)
