@@ -31,7 +31,7 @@ check: venv-dev
 	$(PY) -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(TESTS)
 
 isolation: venv-dev
-	$(PY) -m pytest tests/isolation -s
+	$(PY) -m tests.isolation
 
 bench: venv-dev
 	$(PY) -m bench

@@ -16,7 +16,7 @@ def claim_due(pod: str, *stops: str) -> Call:
 
 def claim_payments(pod: str, *stops: str) -> Call:
     sql = (
-        "SELECT coalesce(max(concat_ws(' ', c.organization, c.channel_key_index, c.slot, c.memo_value,"
+        "SELECT coalesce(max(concat_ws(' ', c.organization, c.slot % 1000, c.memo_value,"
         " jsonb_path_query_array(c.lines, '$.amount'), stage.note(c.batch_id, c.claim_token, c.slot))),"
         f" 'nothing') FROM payroll.claim_payments('{pod}') AS c"
     )
@@ -49,8 +49,8 @@ def release(label: str, *stops: str) -> Call:
 def rescue(pod: str, *stops: str) -> Call:
     """claim_abandoned_batches. No row may also mean that it released something: that shows in the tables."""
     sql = (
-        "SELECT coalesce(string_agg(concat_ws(' ', 'took', c.slot, jsonb_array_length(c.envelopes)), ', '"
-        f" ORDER BY c.slot), 'nothing') FROM payroll.claim_abandoned_batches('{pod}', NULL) AS c"
+        "SELECT coalesce(string_agg(concat_ws(' ', 'took', c.slot % 1000, jsonb_array_length(c.envelopes)), ', '"
+        f" ORDER BY c.slot % 1000), 'nothing') FROM payroll.claim_abandoned_batches('{pod}', NULL) AS c"
     )
     return Call("rescue", sql, stops=stops)
 

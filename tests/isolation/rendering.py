@@ -1,6 +1,6 @@
 """Writes a spec as isolationtester's input: docs in src/test/isolation/README of PostgreSQL."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from tests.isolation.spec import (
     COMMIT,
@@ -17,7 +17,7 @@ from tests.isolation.transcript import ANSWER
 GATE = "gate"
 
 
-def isolationtester_input(spec: Spec, permutations: Iterable[Permutation]) -> str:
+def isolationtester_input(spec: Spec, permutations: Sequence[Permutation]) -> str:
     """The whole input. SQL may hold no braces: they delimit it."""
     lines = [
         f"# {spec.name}",
@@ -41,7 +41,8 @@ def isolationtester_input(spec: Spec, permutations: Iterable[Permutation]) -> st
             for step, call in stops
         ]
         lines.append("teardown { SELECT pg_advisory_unlock_all(); }")
-    lines += [f"session {NOBODY_STEP.session}", f"step {NOBODY_STEP.name} {{ SELECT 1; }}"]
+    if any(NOBODY_STEP in permutation.steps for permutation in permutations):
+        lines += [f"session {NOBODY_STEP.session}", f"step {NOBODY_STEP.name} {{ SELECT 1; }}"]
     lines += [f"permutation {permutation}" for permutation in permutations]
     return "\n".join(lines) + "\n"
 

@@ -1,8 +1,8 @@
 """Trials: guards taken out of a copy of the database, alone and together, and what the specs then find.
 
-Most promises have two guards or more: a lock that decides who works, a constraint that decides who is right. So
-one guard alone may be missing and nobody is paid twice, because the next one refuses the call that comes too
-late. Only without all of them do the specs find the fault, which shows that they would.
+Most promises have two guards or more: a lock that decides who works, a constraint that decides who is right.
+So one guard alone may be missing and nobody is paid twice, because the next one refuses the call that comes
+too late. Only without all of them do the specs find the fault, which shows that they would.
 """
 
 from collections.abc import Callable, Iterable, Iterator
