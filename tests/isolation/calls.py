@@ -49,8 +49,8 @@ def release(label: str, *stops: str) -> Call:
 def rescue(pod: str, *stops: str) -> Call:
     """claim_abandoned_batches. No row may also mean that it released something: that shows in the tables."""
     sql = (
-        "SELECT coalesce(string_agg(concat_ws(' ', 'took', c.slot % 1000, jsonb_array_length(c.envelopes)), ', '"
-        f" ORDER BY c.slot % 1000), 'nothing') FROM payroll.claim_abandoned_batches('{pod}', NULL) AS c"
+        "SELECT coalesce(string_agg(concat_ws(' ', 'took', c.slot % 1000, jsonb_array_length(c.envelopes)),"
+        f" ', ' ORDER BY c.slot % 1000), 'nothing') FROM payroll.claim_abandoned_batches('{pod}', NULL) AS c"
     )
     return Call("rescue", sql, stops=stops)
 
