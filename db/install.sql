@@ -439,7 +439,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/record_envelope.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/record_envelope.sql', '3628f0a7d25b3ea4729bfaa64fc62f8725418820eadf07992ec0d27990d3e764')
+VALUES ('functions/record_envelope.sql', 'e9a948747e9a445a378aeb240e31c220ae34c5e32e58bc5abae021d4794c82d3')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -502,7 +502,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/return_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/return_payments.sql', 'e8a1b4e8b0ba4662d659677b9de7c9fe5ee9133d881d82eae5c4959dab5de467')
+VALUES ('functions/return_payments.sql', '4bb8e0ebe06a886063634342cf935bec6a4800a9da6f4b1da8c977ef872ca4a1')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

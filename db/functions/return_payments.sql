@@ -36,8 +36,7 @@ BEGIN
     )
     SELECT count(*) INTO given_back FROM moved;
 
-    UPDATE payroll.payment_batch AS b
-    SET state = 'released', state_reason = return_payments.reason, claim_token = gen_random_uuid()     -- nobody holds it any more
+    UPDATE payroll.payment_batch AS b SET state = 'released', state_reason = return_payments.reason
     WHERE b.batch_id = return_payments.batch_id;
     UPDATE payroll.channel_account AS c SET live_batch_id = NULL
     WHERE c.channel_id = batch.channel_id AND c.live_batch_id = return_payments.batch_id;
