@@ -75,7 +75,7 @@ TRIALS = (
     Trial((_IDLE, _LIVE), _CHANNEL_SPECS, caught=False),
     Trial((_IDLE, _LIVE, _SLOT), _CHANNEL_SPECS, caught=True),
     Trial((_TOKEN,), _RELEASING, caught=False),
-    # A released batch keeps its token, so that a refusal can be repeated: its state alone refuses the envelope.
+    # A released batch keeps its token, so that a refusal can be repeated: only its state stops an envelope.
     Trial((_STATE,), _RELEASING, caught=True),
     Trial((_TOKEN, _STATE), _RELEASING, caught=True),
     Trial((_TOKEN,), ("record x rescue, signed",), caught=True),
