@@ -115,6 +115,7 @@ class Dispatcher:
         envelope = tracked.newest
         answer = await self._network.submit(envelope.envelope_xdr, envelope.hashes)
         crash_points.reach("after_answer")
+        tracked.rejected = isinstance(answer, Rejected)
         self._metrics.answers.labels(_kind(answer)).inc()
         if not isinstance(answer, InLedger):
             reason = getattr(answer, "reason", getattr(answer, "code", ""))
@@ -172,6 +173,7 @@ class Dispatcher:
             valid_until=newest.valid_until,
             ledger=ledger,
             can_raise=tracked.fee_per_operation < self._max_fee,
+            starved=not tracked.rejected,
             held=tracked.held,
             passed_at=tracked.passed_at,
         )
@@ -219,11 +221,8 @@ class Dispatcher:
 
     def _postpone(self, tracked: TrackedBatch, later: Later) -> None:
         now = asyncio.get_running_loop().time()
-        pause = later.retry_after
-        if later.slowly:
-            pause = tracked.slow.next(at_least=later.retry_after)
-        elif later.retry_after:
-            pause = Backoff(first=0.5, cap=0.5).next(at_least=later.retry_after)
+        waits = tracked.slow if later.slowly else tracked.quick
+        pause = waits.next(at_least=later.retry_after)
         tracked.not_before = now + pause
         if later.alert is not None:
             self._alerts.raise_alert(later.alert, tracked.batch.batch_id, later.reason)
@@ -354,12 +353,19 @@ class Dispatcher:
             self._tracker.stop(tracked)
             self._alerts.raise_alert("contradiction", tracked.batch.batch_id, str(error))
         except DatabaseRefused as error:
-            self._postpone(tracked, Later(str(error), alert="database_refused", slowly=True))
+            self._keep_or_drop(tracked, Later(str(error), alert="database_refused", slowly=True))
         except Exception as error:  # a defect of ours: keep the batch, tell a person, try again later
             log.exception("unexpected", extra=_about(tracked))
-            self._postpone(tracked, Later(repr(error), alert="internal_error", slowly=True))
+            self._keep_or_drop(tracked, Later(repr(error), alert="internal_error", slowly=True))
         finally:
             tracked.busy = False
+
+    def _keep_or_drop(self, tracked: TrackedBatch, later: Later) -> None:
+        """A batch without an envelope is dropped: the rescue gives its payments back once the lease is
+        over."""
+        self._postpone(tracked, later)
+        if not tracked.envelopes:
+            self._tracker.drop(tracked)
 
     async def _look(self, tracked: TrackedBatch) -> None:
         async with self._looks:

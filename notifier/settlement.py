@@ -108,7 +108,8 @@ class Known:
 
     `hashes`: of every envelope. `spent`: hashes already found in a ledger as failed with the slot unused.
     `ledger`: the latest ledger, read *before* the channel. `passed_at`: the ledger as of which the channel's
-    sequence was first seen at or past the slot. `can_raise`: the newest bid is below the cap.
+    sequence was first seen at or past the slot. `can_raise`: the newest bid is below the cap. `starved`: the
+    newest envelope was never rejected, so that too low a bid may be why no ledger took it.
     """
 
     slot: int
@@ -118,6 +119,7 @@ class Known:
     valid_until: datetime
     ledger: LedgerClose
     can_raise: bool
+    starved: bool = True
     held: bool = False
     passed_at: int | None = None
 
@@ -224,7 +226,7 @@ def judge_open_batch(
     if known.ledger.closed_at > known.valid_until:
         if channel.as_of_ledger < known.ledger.sequence:
             return Later("the node that read the channel is behind")
-        return SignAgain("expired, slot unused", raise_bid=True)
+        return SignAgain("expired, slot unused", raise_bid=known.starved)
     return SendAgain()
 
 

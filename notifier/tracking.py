@@ -15,13 +15,18 @@ def _slow() -> Backoff:
     return Backoff(first=2.0, cap=60.0)
 
 
+def _quick() -> Backoff:
+    return Backoff(first=0.25, cap=5.0)
+
+
 @dataclass(slots=True)
 class TrackedBatch:
     """A batch on its way from claimed to settled.
 
     `envelopes`: all committed ones, oldest first. `fee_per_operation`: the newest bid in stroops. `spent`:
     hashes seen in a ledger as invalid with the slot unused. `busy`: a task works on it. `stopped`: nothing
-    more is done until a person looks. `not_before`: event loop time before which it isn't looked at again.
+    more is done until a person looks. `rejected`: the newest envelope's last answer was a rejection.
+    `not_before`: event loop time before which it isn't looked at again.
     """
 
     batch: Batch
@@ -34,7 +39,9 @@ class TrackedBatch:
     rescued: bool = False
     passed_at: int | None = None
     not_before: float = 0.0
+    rejected: bool = False
     slow: Backoff = field(default_factory=_slow)
+    quick: Backoff = field(default_factory=_quick)
 
     @property
     def newest(self) -> Envelope:

@@ -246,6 +246,13 @@ def test_an_unused_slot_gets_a_new_envelope_once_the_ledger_s_time_is_past() -> 
     )
 
 
+def test_an_expired_envelope_that_was_rejected_is_not_sent_again_with_a_higher_bid() -> None:
+    expired = replace(KNOWN, starved=False, ledger=LedgerClose(100, KNOWN.valid_until + timedelta(seconds=1)))
+    assert judge_open_batch(UNUSED, ABSENT, None, expired) == SignAgain(
+        "expired, slot unused", raise_bid=False
+    )
+
+
 def test_a_reading_from_before_the_expiry_is_no_evidence_of_it() -> None:
     expired = replace(KNOWN, ledger=LedgerClose(101, KNOWN.valid_until + timedelta(seconds=1)))
     assert isinstance(judge_open_batch(UNUSED, ABSENT, None, expired), Later)
