@@ -4,10 +4,11 @@
 PY = .venv/bin/python
 TESTS ?= tests
 
-.PHONY: help demo test check isolation bench lint lock install-sql venv venv-dev clean
+.PHONY: help demo demo-stop test check isolation bench lint lock install-sql venv venv-dev clean
 
 help:
 	@echo 'make demo         pay a whole payroll on this machine, start to end (KEEP=1: leave it running)'
+	@echo 'make demo-stop    end a demo that KEEP=1 left running, and remove its files'
 	@echo 'make test         lint, types and all tests (TESTS=tests/sql for a part)'
 	@echo 'make isolation    all interleavings of concurrent sessions (needs isolationtester)'
 	@echo 'make bench        speed and memory, as ratios within one run'
@@ -24,6 +25,9 @@ venv-dev:
 
 demo: venv
 	@.venv/bin/paylock demo $(if $(KEEP),--keep)
+
+demo-stop: venv
+	@.venv/bin/paylock demo --stop
 
 test: lint check
 
@@ -49,4 +53,5 @@ lock: venv-dev
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" scripts/lock $(if $(UPGRADE),--upgrade)
 
 clean:
+	@if [ -x .venv/bin/paylock ] && [ -d .demo ]; then .venv/bin/paylock demo --stop; fi
 	rm -rf .venv .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -44,7 +44,9 @@ def _rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _line(row: int, cells: Mapping[str, str], source: str, pay_date: date) -> Line:
-    own = cells.get("memo_type", "").lower() not in ("", "none")
+    memo_type = cells.get("memo_type", "").lower()
+    own = memo_type not in ("", "none")
+    memo = cells["memo"] if own else run_memo(cells["organization"], cells["schedule"], pay_date)
     code, issuer = cells["asset"], cells.get("issuer", "")
     return Line(
         row=row,
@@ -56,7 +58,7 @@ def _line(row: int, cells: Mapping[str, str], source: str, pay_date: date) -> Li
         destination=cells["destination"],
         asset=f"{code}:{issuer}" if issuer else NATIVE,
         amount=Decimal(cells["amount"]),
-        memo_type=cells["memo_type"].lower() if own else "hash",
-        memo=cells["memo"] if own else run_memo(cells["organization"], cells["schedule"], pay_date),
+        memo_type=memo_type if own else "hash",
+        memo=memo.lower() if memo_type in ("hash", "return") else memo,
         own_memo=own,
     )

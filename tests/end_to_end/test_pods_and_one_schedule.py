@@ -1,6 +1,6 @@
 """Real pods, a real database, a ledger: one due schedule makes one run, and each payee is credited once.
 
-PAYLOCK_TEST_REPEATS says how often the races run (3; CI takes more).
+PAYLOCK_TEST_REPEATS says how often the races run (2; CI takes more).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import pytest
 from tests.database_server import Database
 from tests.end_to_end.world import World, soon, world
 
-REPEATS = int(os.environ.get("PAYLOCK_TEST_REPEATS", "3"))
+REPEATS = int(os.environ.get("PAYLOCK_TEST_REPEATS", "2"))
 PAYEES = 25
 
 
