@@ -1,5 +1,6 @@
 """Fixtures that every test may use; the servers and databases themselves are in tests/database_server.py."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ from tests.database_server import (
 )
 from tests.extras import EXTRAS, debian_binaries_with, required
 
+_STRKEY = re.compile(r"[GMS][A-Z2-7]{55}")
 _LEFT_OUT = "left out for lack of "
 
 
@@ -88,3 +90,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reason, tests in sorted(reasons.items()):
         if reason.startswith(_LEFT_OUT):
             terminalreporter.write_line(f"{reason}: {tests} tests")
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Keeps addresses and keys out of the tests' names: those made anew in each process would differ."""
+    return argname if isinstance(val, str) and _STRKEY.search(val) else None
