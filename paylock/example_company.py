@@ -1,8 +1,8 @@
 """The example payroll: 250 made-up payees of two organizations, with everything that real payroll files have.
 
 examples/payroll.csv is what `payroll_csv` gives; `python -m paylock.example_company` writes it again. All
-keys come from labels, so that the demo can open the payees' accounts on the sandbox and sign their trustlines.
-They are public: never use them on a network where money is real.
+keys come from labels, so that the demo can open the payees' accounts on the sandbox and sign their
+trustlines. They are public: never use them on a network where money is real.
 """
 
 import csv
@@ -182,8 +182,21 @@ def payroll_with_terms_csv() -> bytes:
     text = io.StringIO()
     rows = csv.writer(text, delimiter=";", lineterminator="\n")
     rows.writerow(
-        "employee_id name destination asset issuer amount line schedule"
-        " frequency first_pay_date pay_time time_zone end_date".split()
+        [
+            "employee_id",
+            "name",
+            "destination",
+            "asset",
+            "issuer",
+            "amount",
+            "line",
+            "schedule",
+            "frequency",
+            "first_pay_date",
+            "pay_time",
+            "time_zone",
+            "end_date",
+        ]
     )
     monthly = ["Office", "monthly", "2035-01-31", "09:00", "Europe/Tallinn", ""]
     weekly = ["Roastery shifts", "every two weeks", "2035-02-02", "17:30", "America/New_York", "2035-12-31"]

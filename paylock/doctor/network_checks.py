@@ -144,9 +144,11 @@ def _clocks(connection: psycopg.Connection, identity: NetworkIdentity) -> Iterab
         level,
         "database clock",
         f"the latest ledger closed {ledger_age:.0f} s ago by it",
-        ""
-        if level is Level.OK
-        else "set the server's clock (NTP), or the node is behind: runs open by this clock",
+        (
+            ""
+            if level is Level.OK
+            else "set the server's clock (NTP), or the node is behind: runs open by this clock"
+        ),
     )
     level = Level.WARN if abs(host_ahead) > CLOCK_SECONDS else Level.OK
     yield Finding(

@@ -115,14 +115,14 @@ class _Together:
         before = self._problems.total
         self._one_set_of_terms(row)
         payee = _digest(folded(row.organization), folded(row.employee_id))
-        self._one_line(row, payee)
-        self._one_person(row, payee)
+        if self._one_line(row, payee):
+            self._one_person(row, payee)
         return self._problems.total == before
 
-    def _one_line(self, row: PayrollRow, payee: bytes) -> None:
+    def _one_line(self, row: PayrollRow, payee: bytes) -> bool:
         first = self._lines.setdefault(_digest(payee.hex(), folded(row.schedule), str(row.line)), row.row)
         if first == row.row:
-            return
+            return True
         if "line" in self._columns.places:
             message = (
                 f"{row.employee_id!r} has line {row.line} in row {first} already; give this row another line"
@@ -134,6 +134,7 @@ class _Together:
                 " column 'line' (1, 2, …) if both are meant"
             )
         self._problems.add(self._columns.problem(row.row, "employee_id", message))
+        return False
 
     def _one_person(self, row: PayrollRow, payee: bytes) -> None:
         person = _digest(row.employee_id, row.name, row.destination, row.memo_type, row.memo or "")

@@ -191,7 +191,7 @@ def zone_of(text: str) -> str:
     by_folded = {zone.casefold(): zone for zone in zones}
     meant = by_folded.get(text.casefold().replace(" ", "_"))
     if meant is None:
-        close = get_close_matches(text, zones, n=1)
+        close = get_close_matches(text, [zone for zone in zones if "/" in zone], n=1)
         meant = close[0] if close else None
     hint = f"did you mean {meant}?" if meant else "write a name as Europe/Berlin or America/New_York"
     raise FieldRefused(f"{text[:40]!r} is not an IANA time zone; {hint}")

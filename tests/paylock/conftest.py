@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from stellar_sdk import Keypair
 
+from paylock.example_company import example_keypair
 from tests.database_server import Database
 
 FUNDING = Keypair.from_raw_ed25519_seed(b"f" * 32)
@@ -36,3 +37,15 @@ def _count(connection: psycopg.Connection, table: str) -> int:
     row = connection.execute(f"SELECT count(*) FROM payroll.{table}".encode()).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def address(label: str) -> str:
+    """A real G… address made from the label."""
+    return example_keypair(f"test {label}").public_key
+
+
+def payroll(schedule: str = "Office", **amounts: str) -> bytes:
+    """A right payroll file without organization and terms: employee ids and their amounts of XLM."""
+    rows = amounts or {"E1": "10", "E2": "20.5"}
+    lines = [f"{schedule},{who},Name of {who},{address(who)},XLM,{amount}" for who, amount in rows.items()]
+    return "\n".join(["schedule,employee_id,name,destination,asset,amount", *lines, ""]).encode()
