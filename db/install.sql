@@ -27,7 +27,7 @@ COMMIT;
 DO $$ BEGIN RAISE EXCEPTION 'migrations/0001_types.sql was changed after it was applied: restore the file and write a new migration instead'; END $$;
 \endif
 
-SELECT coalesce(bool_or(checksum = '6dcb480999c4108dce25712978822831dac74ac4a9db83fcd1fdb722968c8f63'), false) AS same, count(*) = 0 AS missing
+SELECT coalesce(bool_or(checksum = '9ec4400efd0145ddc40f526be670328bd708d28239c888989f7a3d5e59d6cc99'), false) AS same, count(*) = 0 AS missing
   FROM payroll.schema_migration WHERE version = 2 \gset
 \if :missing
 \echo migrations/0002_parties.sql
@@ -35,7 +35,7 @@ BEGIN;
 SET LOCAL ROLE payroll_owner;
 \ir migrations/0002_parties.sql
 INSERT INTO payroll.schema_migration (version, name, checksum)
-VALUES (2, 'migrations/0002_parties.sql', '6dcb480999c4108dce25712978822831dac74ac4a9db83fcd1fdb722968c8f63');
+VALUES (2, 'migrations/0002_parties.sql', '9ec4400efd0145ddc40f526be670328bd708d28239c888989f7a3d5e59d6cc99');
 COMMIT;
 \elif :same
 \else
@@ -215,21 +215,21 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_due_schedules.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_due_schedules.sql', '3ae737a268834de1ef42e4db0a99be6464032a84ef6036d440438f97f62a82d2')
+VALUES ('functions/claim_due_schedules.sql', 'd8e0b61ccd66d2df2c673029bb750a82b620ed284ea1f900ef34074e326e2f87')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', '11b015d852dcbc7bd6949b85d6b201412fe7b6f57a18658045934449a26b6b4f')
+VALUES ('functions/claim_payments.sql', '97dd1e9380d669ffae4e93bd6207fd222c1e9ff907d380b19049e62aa681d4f2')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir functions/create_organization.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/create_organization.sql', '29d054333f9786f826aaa265944d2e996584789dc60bd0a0b62f1781c016bbaf')
+VALUES ('functions/create_organization.sql', '984e58804d68b2a76c63abc0f001c6b261d4584cc18d1067c0e6c26b7677f70c')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -388,6 +388,13 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
+\ir functions/pause_unknown_zones.sql
+INSERT INTO payroll.installed_function AS installed (name, checksum)
+VALUES ('functions/pause_unknown_zones.sql', '7097d192c4f58e5b6f6829fece21f6d9f9da49dbdb0c9ba37732b888458551d2')
+ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
+    applied_by = excluded.applied_by
+ WHERE installed.checksum <> excluded.checksum;
+
 \ir functions/pay_instant.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
 VALUES ('functions/pay_instant.sql', 'a7c4d3160aeb7d7ab76f629264e818d744be5cc5c6c78a417815b6e650711c6f')
@@ -439,7 +446,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/record_envelope.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/record_envelope.sql', 'e9a948747e9a445a378aeb240e31c220ae34c5e32e58bc5abae021d4794c82d3')
+VALUES ('functions/record_envelope.sql', '5246d469675f5b3b29738665ce009563d07d7c3038fee29fdeb14d6991fb459a')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -509,7 +516,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/run_reference.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/run_reference.sql', '4ebfd1a4727b145d1fe80edee404c33597d6ad6832cc412d39079c06856c64c4')
+VALUES ('functions/run_reference.sql', 'c736ed7f68d40cf80626a38394ce2f9c974f918f0d6ed38df4bed72835777a8d')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

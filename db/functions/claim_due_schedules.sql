@@ -55,6 +55,14 @@ BEGIN
         RETURN;
     END IF;
 
+    -- A zone that is gone from the server's zone data stops its own schedules, not everybody's.
+    BEGIN
+        PERFORM count(clock AT TIME ZONE s.time_zone)
+        FROM payroll.pay_schedule AS s WHERE s.schedule_id = ANY (locked_schedules);
+    EXCEPTION WHEN invalid_parameter_value THEN
+        locked_schedules := payroll.pause_unknown_zones(locked_schedules, clock);
+    END;
+
     RETURN QUERY
     WITH counted AS (
         SELECT l.schedule_id, c.lines, sum(c.lines) OVER (ORDER BY l.place) - c.lines AS lines_before

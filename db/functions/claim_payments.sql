@@ -9,7 +9,7 @@
 --   (SEP-5), slot (sequence number), funding_address, memo_type (none|text|id|hash|return), memo_value (text as it
 --   is, id in decimal, hash and return in hexadecimal), lines: [{payment_id, destination, asset_code, asset_issuer,
 --   amount, own_memo}], amounts as strings, 1 to 99 of them. A payment with a memo of its own comes alone.
--- Errors: PL001 pod is empty, PL011 pod not registered or retired; PL008 a run's counter of pending payments is wrong.
+-- Errors: PL001 pod is empty, PL011 pod not registered or retired.
 -- Fair: among organizations with payable work and an idle channel the one served longest ago; in it, the run served longest
 --   ago. Its cost grows with the number of organizations that have payable work at this moment, not with runs,
 --   payments or history.
@@ -135,8 +135,11 @@ BEGIN
         CROSS JOIN first_payment AS f
         WHERE n.payment_id = f.payment_id OR (NOT f.sent_apart AND NOT n.sent_apart);
         IF chosen IS NULL THEN
-            RAISE EXCEPTION 'run % counts % pending payments and has none', candidate, run.pending_count
-                USING ERRCODE = 'PL008', HINT = 'Run paylock doctor.';
+            -- Never seen. If it happens, it stops this run, and nobody else's.
+            UPDATE payroll.pay_run AS r
+            SET state = 'held', state_reason = format('it counts %s pending payments and has none', run.pending_count)
+            WHERE r.run_id = candidate;
+            CONTINUE;
         END IF;
 
         INSERT INTO payroll.payment_batch AS b (

@@ -3,7 +3,7 @@
 -- Parameters: organization: the short name that all calls and files use, 1 to 100 characters, capital and small
 --   letters being the same; display_name: as people write it.
 -- Returns: its id.
--- Errors: PL001 a parameter is missing or too long; PL006 it exists with another display name.
+-- Errors: PL001 a parameter is missing or too long, or the short name has a slash; PL006 it exists with another display name.
 -- Tables: organization (insert), audit_event (insert).   Called by: payroll_operator.
 CREATE OR REPLACE FUNCTION payroll.create_organization(organization text, display_name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -18,6 +18,10 @@ BEGIN
     IF coalesce(short_name, '') = '' OR length(short_name) > 100 OR coalesce(shown_name, '') = '' THEN
         RAISE EXCEPTION 'create_organization: a short name (1 to 100 characters) and a display name must be given'
             USING ERRCODE = 'PL001';
+    END IF;
+    IF short_name LIKE '%/%' THEN
+        RAISE EXCEPTION 'create_organization: the short name "%" has a slash', short_name
+            USING ERRCODE = 'PL001', HINT = 'A run''s reference is organization/schedule/date; only the schedule may have slashes.';
     END IF;
     INSERT INTO payroll.organization AS o (name, display_name, created_at)
     VALUES (short_name, shown_name, payroll.read_clock())

@@ -10,7 +10,7 @@
 --   valid_until   the transaction's maxTime (ledger time)
 --   as_of_ledger  the newest ledger the pod knew of when it signed
 -- Errors: PL001 a parameter is missing or the slot is not the batch's; PL002 no such batch; PL004 the claim token is no longer valid
---   (another pod took the batch over): send nothing; PL006 the hash belongs to another batch;
+--   (another pod took the batch over): send nothing; PL006 a hash belongs to another batch or inner transaction;
 --   PL008 the batch was released, is closed, held or quarantined: send nothing.
 -- Idempotent: the same envelope again changes nothing.
 -- Locks: batch.   Tables: payment_batch (update), envelope (insert).   Called by: payroll_pod.
@@ -27,15 +27,16 @@ DECLARE
     batch payroll.payment_batch;
 BEGIN
     IF record_envelope.slot IS NULL OR octet_length(record_envelope.inner_hash) IS DISTINCT FROM 32
-       OR coalesce(record_envelope.envelope_xdr, '') = '' OR record_envelope.fee_bid IS NULL
+       OR octet_length(record_envelope.outer_hash) <> 32
+       OR coalesce(record_envelope.envelope_xdr, '') = '' OR coalesce(record_envelope.fee_bid, 0) <= 0
        OR record_envelope.valid_until IS NULL OR record_envelope.as_of_ledger IS NULL THEN
-        RAISE EXCEPTION 'record_envelope: slot, inner_hash (32 bytes), envelope_xdr, fee_bid, valid_until and as_of_ledger must be given'
-            USING ERRCODE = 'PL001';
+        RAISE EXCEPTION 'record_envelope: slot, inner_hash, envelope_xdr, fee_bid, valid_until and as_of_ledger must be given'
+            USING ERRCODE = 'PL001', HINT = 'Hashes have 32 bytes; fee_bid is a positive number of stroops.';
     END IF;
     SELECT b.* INTO batch FROM payroll.payment_batch AS b WHERE b.batch_id = record_envelope.batch_id FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no batch %', record_envelope.batch_id USING ERRCODE = 'PL002';
-    ELSIF batch.claim_token IS DISTINCT FROM record_envelope.claim_token THEN
+    ELSIF batch.claim_token IS DISTINCT FROM record_envelope.claim_token OR batch.state = 'released' THEN
         RAISE EXCEPTION 'batch % is no longer this pod''s: send nothing', record_envelope.batch_id
             USING ERRCODE = 'PL004', HINT = 'Another pod took it over, or it was released. Drop it.';
     ELSIF batch.state NOT IN ('claimed', 'signed') THEN
@@ -58,8 +59,13 @@ BEGIN
     IF EXISTS (
         SELECT FROM payroll.envelope AS e
         WHERE e.inner_hash = record_envelope.inner_hash AND e.batch_id <> record_envelope.batch_id
+    ) OR EXISTS (
+        SELECT FROM payroll.envelope AS e
+        WHERE e.outer_hash = record_envelope.outer_hash
+          AND (e.batch_id <> record_envelope.batch_id OR e.inner_hash <> record_envelope.inner_hash)
     ) THEN
-        RAISE EXCEPTION 'envelope % belongs to another batch', encode(record_envelope.inner_hash, 'hex') USING ERRCODE = 'PL006';
+        RAISE EXCEPTION 'envelope % was recorded for another batch or inner transaction', encode(record_envelope.inner_hash, 'hex')
+            USING ERRCODE = 'PL006';
     END IF;
     INSERT INTO payroll.envelope (
         organization_id, batch_id, slot, inner_hash, outer_hash, envelope_xdr, fee_bid, valid_until, as_of_ledger,

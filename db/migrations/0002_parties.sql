@@ -9,7 +9,7 @@ CREATE TABLE payroll.installation (
 
 CREATE TABLE payroll.organization (
     organization_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name payroll.short_name NOT NULL UNIQUE,
+    name payroll.short_name NOT NULL UNIQUE CHECK (name NOT LIKE '%/%'),    -- see payroll.run_reference
     display_name text NOT NULL,
     created_at timestamptz NOT NULL,
     last_served_at timestamptz          -- when claim_payments last gave it a batch; in no index

@@ -400,3 +400,18 @@ def test_the_run_and_the_next_date_stand_or_fall_together(connection: Connection
         assert len(open_due(connection)) == 1
     assert one(connection, "SELECT count(*) FROM payroll.pay_run") == 0
     assert len(open_due(connection)) == 1
+
+
+def test_a_zone_that_the_server_forgot_stops_its_own_schedule_only(connection: Connection) -> None:
+    acme = new_organization(connection)
+    payee = new_payee(connection, acme)
+    lost = new_schedule(connection, acme, [Line(payee)])
+    kept = new_schedule(connection, acme, [Line(payee)])
+    connection.execute(
+        "UPDATE payroll.pay_schedule SET time_zone = 'Atlantis/Capital' WHERE schedule_id = %s", (lost,)
+    )
+    assert [opened["schedule_id"] for opened in open_due(connection)] == [kept]
+    row = schedule_row(connection, lost)
+    assert row["state"] == "paused"
+    assert "Atlantis/Capital" in row["state_reason"]
+    assert open_due(connection) == []

@@ -269,3 +269,13 @@ def test_several_sessions_at_once_claim_each_payment_once(database: Database) ->
         for run_id in one(judge, "SELECT array_agg(run_id) FROM payroll.pay_run"):
             assert set(payment_states(judge, run_id)) == {"in_flight"}
             run_row(judge, run_id)
+
+
+def test_a_wrong_counter_stops_its_own_run_only(connection: Connection) -> None:
+    acme = new_organization(connection, channels=2)
+    start_pods(connection, POD)
+    broken, _ = open_run(connection, acme, payees=1)
+    sound, _ = open_run(connection, acme, payees=1)
+    connection.execute("UPDATE payroll.payment SET state = 'held' WHERE run_id = %s", (broken,))
+    assert claim(connection)["run_id"] == sound
+    assert one(connection, "SELECT state::text FROM payroll.pay_run WHERE run_id = %s", broken) == "held"
