@@ -8,11 +8,11 @@ import psycopg
 from rich.console import Console
 
 from paylock.demo.judge import Line
-from paylock.demo.pace import normal_pace, set_pace
 from paylock.demo.payroll_lines import read_lines
 from paylock.demo.pods import Death, Pod, kill_while_paying, start_pods, wait_until_ready, who_settled
 from paylock.demo.processes import Processes
 from paylock.demo.progress import Display, Snapshot, read_runs
+from paylock.demo.sandbox_control import normal_pace, slow_down
 from paylock.demo.stage import Stage
 from paylock.demo.stuck import explain_stuck
 from paylock.demo.telling import run_command, say
@@ -57,7 +57,7 @@ def pay(stage: Stage, pods: list[Pod], processes: Processes, runs: int, console:
     Until a pod is dead the ledgers close five times slower, as on the public network: on a slow machine, too,
     there is then a moment at which batches are signed and not settled.
     """
-    set_pace(stage.horizon_url, _SLOWER)
+    slow_down(stage.horizon_url, _SLOWER)
     deaths: list[Death] = []
     changed_at = time.monotonic()
     last: Snapshot | None = None

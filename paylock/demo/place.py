@@ -109,6 +109,14 @@ class Place:
                 entry.unlink(missing_ok=True)
         return True
 
+    def keep_secret(self, name: str, *lines: str) -> str:
+        """Writes keys into a file that only we may read; its path."""
+        path = self.directory / "keys" / name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text("".join(f"{line}\n" for line in lines))
+        return str(path)
+
     def record(self, children: list[Child]) -> None:
         """Writes down who must be ended if nobody of this demo is left to do it."""
         new = self.directory / f"{_CHILDREN}.new"

@@ -111,7 +111,7 @@ def stop_demo(directory: Path) -> bool:
 def _play(place: Place, payroll: Path, console: Console, *, keep: bool) -> Outcome:
     with contextlib.ExitStack() as cleanup:
         guard = cleanup.enter_context(Guard(place.directory, environment({})))
-        postgres = EmbeddedPostgres(place.postgres, keep=keep)
+        postgres = EmbeddedPostgres(place.postgres, keep=keep, durable=True)
         postgres.start()
         cleanup.callback(lambda: None if place.kept else postgres.stop())
         processes = cleanup.enter_context(Processes(place, guard))
@@ -121,7 +121,7 @@ def _play(place: Place, payroll: Path, console: Console, *, keep: bool) -> Outco
         sandbox = wait_for_sandbox(sandbox_process)
         say(console, f"a Stellar network of our own is up at {sandbox.horizon_url}, a ledger every second")
 
-        stage = set_stage(admin, postgres, sandbox, console)
+        stage = set_stage(place, admin, postgres, sandbox, console)
         pods = start_all_pods(stage, processes, console)
         before = read_accounts(stage.horizon_url, accounts_in(payroll))
         lines = import_payroll(stage, payroll, console)

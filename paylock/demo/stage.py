@@ -4,6 +4,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import psycopg
@@ -14,8 +15,9 @@ from stellar_sdk.sep.mnemonic import StellarMnemonic
 
 from paylock import example_company as example
 from paylock import network_setup
-from paylock.demo.pace import normal_pace, set_pace
+from paylock.demo.place import Place
 from paylock.demo.processes import Process, Processes
+from paylock.demo.sandbox_control import open_accounts
 from paylock.demo.telling import run_command, say
 from paylock.migrate import migrate
 from paylock.postgres_embedded import EmbeddedPostgres
@@ -26,7 +28,6 @@ CHANNELS_PER_EMPLOYER = 3
 _POCKET_MONEY = "10"  # XLM that an account needs for its reserves
 _EMPLOYER_LUMENS = "1000000"
 _EMPLOYER_TOKENS = "10000000"
-_FASTER = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,9 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The running network. root_secret: the key of the account that holds all lumens."""
+    """The running network."""
 
     horizon_url: str
-    root_secret: str
 
 
 def create_database(postgres: EmbeddedPostgres) -> str:
@@ -90,14 +90,13 @@ def wait_for_sandbox(process: Process) -> Sandbox:
     while True:
         for line in process.log.read_text(errors="replace").splitlines():
             if line.startswith("{"):
-                said = json.loads(line)
-                return Sandbox(said["horizon"], said["root"])
+                return Sandbox(json.loads(line)["horizon"])
         process.check()
         time.sleep(0.02)
 
 
 def set_stage(
-    admin: psycopg.Connection, postgres: EmbeddedPostgres, sandbox: Sandbox, console: Console
+    place: Place, admin: psycopg.Connection, postgres: EmbeddedPostgres, sandbox: Sandbox, console: Console
 ) -> Stage:
     """Accounts on the network, the employers and their channels in the database."""
 
@@ -105,23 +104,22 @@ def set_stage(
         return postgres.url_of(DATABASE, login, password)
 
     employers = {name: example.funding_account(name) for name in example.DISPLAY_NAMES}
-    set_pace(sandbox.horizon_url, _FASTER)
     _open_accounts(sandbox, employers, console)
     clerk_url = url_of_login("demo_clerk", create_login(admin, "demo_clerk", "payroll_operator"))
     with psycopg.connect(clerk_url, autocommit=True) as clerk:
         for name, funding in employers.items():
             clerk.execute("SELECT payroll.create_organization(%s, %s)", (name, example.DISPLAY_NAMES[name]))
             clerk.execute("SELECT payroll.add_funding_account(%s, %s)", (name, funding.public_key))
+    secrets_of_employers = [funding.secret for funding in employers.values()]
     variables = {
         "PAYLOCK_HORIZON_URL": sandbox.horizon_url,
         "PAYLOCK_NETWORK_PASSPHRASE": PASSPHRASE,
-        "PAYLOCK_CHANNEL_SEED": StellarMnemonic().generate(),
-        "PAYLOCK_FUNDING_SECRETS": ",".join(funding.secret for funding in employers.values()),
+        "PAYLOCK_CHANNEL_SEED_FILE": place.keep_secret("channel-seed", StellarMnemonic().generate()),
+        "PAYLOCK_FUNDING_SECRETS_FILE": place.keep_secret("funding-secrets", *secrets_of_employers),
     }
     for name in employers:
         add = ["channel", "add", "--organization", name, str(CHANNELS_PER_EMPLOYER)]
         run_command(console, add, clerk_url, variables)
-    normal_pace(sandbox.horizon_url)
     channels = admin.execute("SELECT address FROM payroll.channel_overview").fetchall()
     return Stage(
         admin=admin,
@@ -142,7 +140,7 @@ def _open_accounts(sandbox: Sandbox, employers: Mapping[str, Keypair], console: 
     payee_keys = example.accounts_to_open(payees)
     balances = {key.public_key: _POCKET_MONEY for key in (*issuers.values(), *payee_keys)}
     balances |= {funding.public_key: _EMPLOYER_LUMENS for funding in employers.values()}
-    network_setup.create_accounts(network, Keypair.from_secret(sandbox.root_secret), balances)
+    open_accounts(sandbox.horizon_url, balances)
     assets = [Asset(code, key.public_key) for code, key in issuers.items()]
     network_setup.create_trustlines(
         network,
@@ -151,11 +149,17 @@ def _open_accounts(sandbox: Sandbox, employers: Mapping[str, Keypair], console: 
             *example.trustlines_to_add(payees),
         ],
     )
-    for code, key in issuers.items():
-        tokens = {funding.public_key: _EMPLOYER_TOKENS for funding in employers.values()}
-        network_setup.issue(network, key, code, tokens)
-    for account in example.accounts_that_demand_memos(payees):
-        network_setup.demand_memos(network, account)
+    tokens = {funding.public_key: _EMPLOYER_TOKENS for funding in employers.values()}
+    with ThreadPoolExecutor() as senders:  # different accounts, so all of it fits into one ledger
+        issued = [
+            senders.submit(network_setup.issue, network, key, code, tokens) for code, key in issuers.items()
+        ]
+        marked = [
+            senders.submit(network_setup.demand_memos, network, account)
+            for account in example.accounts_that_demand_memos(payees)
+        ]
+        for future in (*issued, *marked):
+            future.result()
     say(
         console,
         f"on it: {len(issuers)} issuers ({', '.join(issuers)}), {len(employers)} employers with money, "
