@@ -85,6 +85,15 @@ def hold(label: str) -> Call:
     return Call("hold", sql, GONE)
 
 
+def resume(organization: str, label: str) -> Call:
+    """resume_batch: clears a hold and takes the batch from the pod that had it."""
+    sql = (
+        f"SELECT CASE WHEN payroll.resume_batch('{organization}', b.batch_id, 'a test') THEN 'resumed'"
+        f" ELSE 'nothing' END FROM stage.batch AS b WHERE b.label = '{label}'"
+    )
+    return Call("resume", sql, frozenset({"PL008"}))
+
+
 def refuse_first(label: str) -> Call:
     """refuse_payments for the batch's first payment."""
     sql = (

@@ -38,7 +38,10 @@ def stage_template(server: Server, migrated: str, changes: Sequence[Change] = ()
 
 
 @contextmanager
-def stage_database(server: Server, template: str) -> Iterator[Database]:
-    """A copy for one spec."""
+def stage_database(server: Server, template: str, scenario: str) -> Iterator[Database]:
+    """A copy for one spec, with its scenario saved."""
     with empty_database(server, template) as database:
+        with database.connect() as connection:
+            connection.execute(scenario.encode())
+            connection.execute("SELECT stage.save()")
         yield database

@@ -21,8 +21,8 @@ def isolationtester_input(spec: Spec, permutations: Sequence[Permutation]) -> st
     """The whole input. SQL may hold no braces: they delimit it."""
     lines = [
         f"# {spec.name}",
-        "setup { SELECT stage.reset(); }",
-        f"setup {{ {spec.scenario} }}",
+        f"# Saved before: {spec.scenario}",
+        "setup { SELECT stage.restore(); }",
         "teardown { SELECT judge.verdict(); }",
     ]
     for session in spec.sessions:

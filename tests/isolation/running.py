@@ -48,7 +48,7 @@ class Report:
 def run_spec(server: Server, template: str, spec: Spec, yardstick: Sequence[Outcome] | None = None) -> Report:
     """Runs every interleaving in a new database. `yardstick`: serial outcomes of an intact database."""
     outcomes: list[Outcome] = []
-    with stage_database(server, template) as database:
+    with stage_database(server, template, spec.scenario) as database:
 
         def run(permutations: list[Permutation]) -> list[Trail]:
             transcript = _transcript(database, spec, permutations)
@@ -65,7 +65,7 @@ def run_spec(server: Server, template: str, spec: Spec, yardstick: Sequence[Outc
 
 def serial_outcomes(server: Server, template: str, spec: Spec) -> list[Outcome]:
     """What the spec's calls do when they are made one after another."""
-    with stage_database(server, template) as database:
+    with stage_database(server, template, spec.scenario) as database:
         return _transcript(database, spec, serial_orders(spec)).outcomes
 
 

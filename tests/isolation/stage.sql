@@ -1,5 +1,5 @@
 -- The stage: scenarios for the isolation specs, in a schema of its own beside payroll, in a test database only.
--- Each permutation begins with stage.reset() and a few builders, so that the tables hold that one scenario and nothing else.
+-- A scenario is built once by the builders below and saved; each permutation begins with stage.restore().
 
 CREATE SCHEMA stage;
 GRANT USAGE ON SCHEMA stage TO PUBLIC;
@@ -22,27 +22,38 @@ CREATE TABLE stage.address (n integer PRIMARY KEY, address text NOT NULL);
 CREATE TABLE stage.batch (label text PRIMARY KEY, batch_id bigint NOT NULL, claim_token uuid NOT NULL, slot bigint NOT NULL);
 GRANT SELECT ON stage.batch TO PUBLIC;
 
--- stage.reset(): empties every table of payrolls. Money rows refuse DELETE to everyone; only here, as superuser and with triggers off
--- for this one transaction, they go. The sessions under test run with every trigger and constraint in force.
-CREATE FUNCTION stage.reset() RETURNS void
+-- What a scenario has put into the tables, to begin each permutation from.
+CREATE SCHEMA saved;
+
+-- stage.save(): keeps a copy of what the scenario has built, and writes stage.restore(), which puts the tables back as they were.
+-- Money rows refuse DELETE to everyone; only there, as superuser and with triggers off for one transaction, they go. The
+-- sessions under test run with every trigger and constraint in force.
+CREATE FUNCTION stage.save() RETURNS void
 LANGUAGE plpgsql
-AS $$
+AS $save$
 DECLARE
-    table_name text;
+    name text;
+    filled boolean;
+    statements text := '';
 BEGIN
-    PERFORM set_config('session_replication_role', 'replica', true);
-    FOR table_name IN
+    FOR name IN
         SELECT t.tablename FROM pg_catalog.pg_tables AS t
         WHERE t.schemaname = 'payroll'
           AND t.tablename NOT IN ('schema_migration', 'installed_function', 'state_transition', 'result_code')
     LOOP
-        EXECUTE format('DELETE FROM payroll.%I', table_name);
+        EXECUTE format('CREATE TABLE saved.%I AS TABLE payroll.%I', name, name);
+        EXECUTE format('SELECT EXISTS (SELECT FROM saved.%I)', name) INTO filled;
+        statements := statements || format('DELETE FROM payroll.%I;', name);
+        IF filled THEN
+            statements := statements || format('INSERT INTO payroll.%I OVERRIDING SYSTEM VALUE TABLE saved.%I;', name, name);
+        END IF;
     END LOOP;
-    DELETE FROM stage.batch;
-    PERFORM set_config('session_replication_role', 'origin', true);
-    INSERT INTO payroll.installation (network_passphrase, set_at) VALUES ('Isolation Network', now());
+    EXECUTE format($restore$
+        CREATE FUNCTION stage.restore() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica
+        AS 'BEGIN %s END'
+    $restore$, statements);
 END
-$$;
+$save$;
 
 CREATE FUNCTION stage.address(wanted integer) RETURNS text
 LANGUAGE sql STABLE
@@ -101,12 +112,12 @@ BEGIN
 END
 $$;
 
--- stage.pod(name, dead): a registered pod; a dead one has not been heard of for an hour.
-CREATE FUNCTION stage.pod(name text, dead boolean DEFAULT false) RETURNS void
+-- stage.pod(name): a registered pod. Its lease is longer than any spec runs.
+CREATE FUNCTION stage.pod(name text) RETURNS void
 LANGUAGE sql
 AS $$
     INSERT INTO payroll.pod (pod, lease, started_at, heartbeat_at)
-    VALUES (name, '30 seconds', now() - interval '2 hours', now() - CASE WHEN dead THEN interval '1 hour' ELSE interval '0' END)
+    VALUES (name, '1 hour', now() - interval '1 day', now())
 $$;
 
 CREATE FUNCTION stage.open_runs() RETURNS bigint

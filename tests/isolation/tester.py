@@ -79,7 +79,7 @@ def _connection_environment(url: str) -> tuple[dict[str, str], str]:
         "PGUSER": unquote(parts.username or "postgres"),
         "PGPASSWORD": unquote(parts.password or ""),
         "PGAPPNAME": _APPLICATION,
-        "PGOPTIONS": "-c deadlock_timeout=50ms -c client_min_messages=error",
+        "PGOPTIONS": "-c deadlock_timeout=50ms -c client_min_messages=error -c jit=off",
         "PGISOLATIONTIMEOUT": str(int(_SILENT_SECONDS) * 2),
     }
     return environment, parts.path.lstrip("/")

@@ -10,11 +10,13 @@ from tests.isolation.calls import (
     refuse_first,
     release,
     rescue,
+    resume,
     retire,
+    settle,
 )
 from tests.isolation.expectations import refused_after
 from tests.isolation.spec import Spec
-from tests.isolation.specs.scenarios import CLAIMED, CLAIMED_MORE_TO_COME, DEAD, SIGNED, pod
+from tests.isolation.specs.scenarios import CLAIMED, CLAIMED_MORE_TO_COME, DEAD, HELD, SIGNED, operator, pod
 
 
 def envelope_specs() -> Iterator[Spec]:
@@ -26,6 +28,14 @@ def envelope_specs() -> Iterator[Spec]:
     yield Spec("record x record, another", CLAIMED, (signs, another), never_refused=True)
     yield Spec("record x refuse", CLAIMED, (signs, pod(2, refuse_first("b"))))
     yield Spec("record x hold", CLAIMED, (signs, pod(2, hold("b"))))
+    resumes = operator(resume("acme", "b"))
+    fenced = (refused_after("operator", "pod_1", "PL004"),)
+    signs_anew = pod(1, record("b", "e2", "checked"))
+    yield Spec("record x resume", HELD, (signs_anew, resumes), fenced)
+    yield Spec(
+        "record x resume x rescue", HELD, (pod(1, record("b", "e2")), resumes, pod(2, rescue("pod_2")))
+    )
+    yield Spec("settle x resume", HELD, (pod(1, settle("b", "e1", 10, stops="checked")), resumes))
     yield from _rescue_specs()
 
 

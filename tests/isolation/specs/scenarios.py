@@ -60,13 +60,14 @@ CLAIMED_MORE_TO_COME = TWO_BATCHES_ONE_CHANNEL + _CLAIM
 SIGNED = CLAIMED + _SIGN
 SIGNED_TWICE = SIGNED + " SELECT stage.record('b', 'e2');"
 SIGNED_MORE_TO_COME = CLAIMED_MORE_TO_COME + _SIGN
+HELD = SIGNED + " SELECT payroll.hold_batch(b.batch_id, b.claim_token, 'a test') FROM stage.batch AS b;"
 TWO_SIGNED = (
     _run(2, 1, 1)
     + " SELECT stage.claim('b', 'pod_1'), stage.claim('c', 'pod_1');"
     + " SELECT stage.record('b', 'e1'), stage.record('c', 'f1');"
 )
-# The pod that claimed has not been heard of for an hour.
-DEAD = " UPDATE payroll.pod SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE pod = 'pod_1';"
+# The pod that claimed has not been heard of for two hours, and an hour is its lease.
+DEAD = " UPDATE payroll.pod SET heartbeat_at = heartbeat_at - interval '2 hours' WHERE pod = 'pod_1';"
 
 
 def pod(number: int, *calls: Call) -> Session:
