@@ -446,7 +446,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/record_envelope.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/record_envelope.sql', '5246d469675f5b3b29738665ce009563d07d7c3038fee29fdeb14d6991fb459a')
+VALUES ('functions/record_envelope.sql', '0d684d095b1b0f577e07a742132eca1fdf16fd20ba4bac6f43f877736d21164e')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

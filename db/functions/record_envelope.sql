@@ -10,8 +10,8 @@
 --   valid_until   the transaction's maxTime (ledger time)
 --   as_of_ledger  the newest ledger the pod knew of when it signed
 -- Errors: PL001 a parameter is missing or the slot is not the batch's; PL002 no such batch; PL004 the claim token is no longer valid
---   (another pod took the batch over): send nothing; PL006 a hash belongs to another batch or inner transaction;
---   PL008 the batch was released, is closed, held or quarantined: send nothing.
+--   (another pod took the batch over, or it was released): send nothing; PL006 a hash belongs to another batch or inner transaction;
+--   PL008 the batch is closed, held or quarantined: send nothing.
 -- Idempotent: the same envelope again changes nothing.
 -- Locks: batch.   Tables: payment_batch (update), envelope (insert).   Called by: payroll_pod.
 CREATE OR REPLACE FUNCTION payroll.record_envelope(

@@ -68,7 +68,10 @@ GUARDS: Mapping[str, Change] = MappingProxyType(
         "claim token in record_envelope": _replacing(
             "record_envelope", "batch.claim_token IS DISTINCT FROM record_envelope.claim_token", "false"
         ),
-        "batch state in record_envelope": _replacing(
+        "released state in record_envelope": _replacing(
+            "record_envelope", " OR batch.state = 'released' THEN", " THEN"
+        ),
+        "open state in record_envelope": _replacing(
             "record_envelope", "ELSIF batch.state NOT IN ('claimed', 'signed') THEN", "ELSIF false THEN"
         ),
         "batch lock in record_envelope": _replacing(

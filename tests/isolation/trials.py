@@ -55,7 +55,8 @@ _RUN, _PAYMENT, _COUNTS = (
 _CHANNEL_SPECS = ("claim x claim, one run of two batches, one channel", "settle x claim")
 _IDLE, _LIVE, _SLOT = "only idle channels are taken", "one live batch per channel", "one batch per slot"
 _RELEASING = ("record x release", "record x rescue, claimed")
-_TOKEN, _STATE = "claim token in record_envelope", "batch state in record_envelope"
+_TOKEN = "claim token in record_envelope"
+_RELEASED, _OPEN = "released state in record_envelope", "open state in record_envelope"
 _SIGNING_LOCK, _MOVES = "batch lock in record_envelope", "batch transitions"
 _CONTRADICTING = ("settle x settle, paid and failed", "settle x settle, two ledgers")
 _CONTRADICTION, _SETTLED = "contradiction check in settle_batch", "state checks in settle_batch"
@@ -75,9 +76,10 @@ TRIALS = (
     Trial((_IDLE, _LIVE), _CHANNEL_SPECS, caught=False),
     Trial((_IDLE, _LIVE, _SLOT), _CHANNEL_SPECS, caught=True),
     Trial((_TOKEN,), _RELEASING, caught=False),
-    # A released batch keeps its token, so that a refusal can be repeated: only its state stops an envelope.
-    Trial((_STATE,), _RELEASING, caught=True),
-    Trial((_TOKEN, _STATE), _RELEASING, caught=True),
+    # A released batch keeps its token, so that a refusal can be repeated: its state stops a late envelope.
+    Trial((_RELEASED,), _RELEASING, caught=False),
+    Trial((_OPEN,), _RELEASING, caught=False),
+    Trial((_RELEASED, _OPEN), _RELEASING, caught=True),
     Trial((_TOKEN,), ("record x rescue, signed",), caught=True),
     Trial((_SIGNING_LOCK,), _RELEASING, caught=False),
     Trial((_SIGNING_LOCK, _MOVES), _RELEASING, caught=True),
