@@ -6,6 +6,7 @@ happened: the guard ends those processes and the database server, and removes th
 """
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -86,13 +87,23 @@ def main(directory: Path) -> None:
     for pid in children:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
-    postgres = directory / "postgres"
-    stop_leftover(postgres)
-    # The server has a guard of its own, which may still be removing the same files; or initdb was at work.
+    place = _place_of(directory / "postgres")
+    stop_leftover(directory / "postgres")
+    # The server has a guard of its own, which may still be removing the same files; or initdb is at work, and
+    # fails now that they are gone, and tidies up.
     deadline = time.monotonic() + _POSTGRES_SECONDS
-    while directory.exists() and time.monotonic() < deadline:
+    while (place.exists() or directory.exists()) and time.monotonic() < deadline:
+        shutil.rmtree(place, ignore_errors=True)
         shutil.rmtree(directory, ignore_errors=True)
         time.sleep(0.05)
+
+
+def _place_of(postgres: Path) -> Path:
+    """Where the server's files are: in its directory, or where it had to go instead."""
+    try:
+        return Path(json.loads((postgres / "server.json").read_text())["place"])
+    except (OSError, ValueError):
+        return postgres
 
 
 if __name__ == "__main__":

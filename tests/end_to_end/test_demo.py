@@ -74,8 +74,11 @@ def note_places(folder: Path) -> None:
 
 
 def is_clean(folder: Path) -> bool:
-    return not processes_in(folder) and not any(
-        place.exists() and any(place.iterdir()) for place in places_of(folder)
+    _, *elsewhere = places_of(folder)
+    return (
+        not processes_in(folder)
+        and list(folder.iterdir()) == []
+        and not any(place.exists() for place in elsewhere)
     )
 
 
