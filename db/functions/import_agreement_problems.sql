@@ -34,5 +34,5 @@ AS $$
         ('rule', CASE WHEN NOT c.same_terms THEN format(
             'and the other terms of schedule %L are not those of row %s; a schedule has one set of terms', c.schedule, c.first_schedule_row) END)
     ) AS p (column_name, problem)
-    WHERE p.problem IS NOT NULL
+    WHERE (c.first_line_row < c.row_number OR NOT c.same_person OR NOT c.same_terms) AND p.problem IS NOT NULL
 $$;

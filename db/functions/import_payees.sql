@@ -9,6 +9,7 @@ CREATE OR REPLACE FUNCTION payroll.import_payees(import_id uuid, clock timestamp
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, payroll, pg_temp
 SET enable_nestloop = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -10,6 +10,7 @@ RETURNS TABLE (row_number integer, column_name text, problem text)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, payroll, pg_temp
 SET enable_nestloop = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -17,49 +17,44 @@ CREATE TYPE payroll.memo_policy AS ENUM ('reference_hash', 'text', 'none');
 -- payroll.is_strkey(address, version_byte, payload_bytes) -> boolean
 --   True when address is the strkey (SEP-23: unpadded base32, CRC16-XModem, little endian) of a payload of
 --   that many bytes with that version byte. Touches no table. Errors: none.
+--   The checksum goes from base32 symbol to base32 symbol (5 bits), not from byte to byte: an import checks each address of
+--   its file, and one statement in the loop instead of eleven makes that several times faster.
 CREATE FUNCTION payroll.is_strkey(address text, version_byte integer, payload_bytes integer) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    characters bytea;
-    total_bytes constant integer := 1 + payload_bytes + 2;
-    character_code integer;
-    pending_bits integer := 0;      -- how many bits wait in bit_buffer
-    bit_buffer integer := 0;
-    byte_value integer;
-    byte_index integer := 0;
+    -- The checksum of each 5-bit value: value * x^16 modulo x^16 + x^12 + x^5 + 1.
+    checksum_of constant integer[] := ARRAY[
+        0, 4129, 8258, 12387, 16516, 20645, 24774, 28903, 33032, 37161, 41290, 45419, 49548, 53677, 57806, 61935,
+        4657, 528, 12915, 8786, 21173, 17044, 29431, 25302, 37689, 33560, 45947, 41818, 54205, 50076, 62463, 58334];
+    characters constant integer := ((payload_bytes + 3) * 8 + 4) / 5;
+    whole constant integer := (1 + payload_bytes) * 8 / 5;          -- symbols that the payload fills
+    own_bits constant integer := (1 + payload_bytes) * 8 % 5;       -- its bits in the symbol after them
+    padding_bits constant integer := characters * 5 - (payload_bytes + 3) * 8;
+    symbols bytea;      -- 'A' is 0 … 'Z' is 25, '2' … '7' go on from there
     checksum integer := 0;
-    stored_checksum integer := 0;
+    rest integer;
 BEGIN
-    IF length(address) <> (total_bytes * 8 + 4) / 5 OR address !~ '^[A-Z2-7]+$' THEN
+    IF length(address) <> characters OR address !~ '^[A-Z2-7]+$' THEN
         RETURN false;
     END IF;
-    characters := convert_to(address, 'UTF8');
-    FOR i IN 0 .. length(characters) - 1 LOOP
-        character_code := get_byte(characters, i);
-        bit_buffer := (bit_buffer << 5) | (CASE WHEN character_code >= 65 THEN character_code - 65 ELSE character_code - 24 END);
-        pending_bits := pending_bits + 5;
-        IF pending_bits >= 8 THEN
-            pending_bits := pending_bits - 8;
-            byte_value := bit_buffer >> pending_bits;
-            bit_buffer := bit_buffer & ((1 << pending_bits) - 1);
-            IF byte_index = 0 AND byte_value <> version_byte THEN
-                RETURN false;
-            END IF;
-            IF byte_index < 1 + payload_bytes THEN
-                checksum := ((checksum >> 8) | (checksum << 8)) & 65535;
-                checksum := checksum # byte_value;
-                checksum := checksum # ((checksum & 255) >> 4);
-                checksum := checksum # ((checksum << 12) & 65535);
-                checksum := checksum # (((checksum & 255) << 5) & 65535);
-            ELSE
-                stored_checksum := stored_checksum | (byte_value << (8 * (byte_index - 1 - payload_bytes)));
-            END IF;
-            byte_index := byte_index + 1;
-        END IF;
+    symbols := convert_to(translate(address, '234567', '[\]^_`'), 'UTF8');
+    IF (get_byte(symbols, 0) - 65 << 3 | (get_byte(symbols, 1) - 65 >> 2)) <> version_byte THEN
+        RETURN false;
+    END IF;
+    FOR i IN 0 .. whole - 1 LOOP
+        checksum := ((checksum << 5) & 65535) # checksum_of[1 + ((checksum >> 11) # (get_byte(symbols, i) - 65))];
     END LOOP;
-    RETURN byte_index = total_bytes AND bit_buffer = 0 AND checksum = stored_checksum;
+    rest := get_byte(symbols, whole) - 65;
+    checksum := ((checksum << own_bits) & 65535) # checksum_of[1 + ((checksum >> (16 - own_bits)) # (rest >> (5 - own_bits)))];
+    -- What follows the payload: the checksum, low byte first, then bits that must be zero.
+    rest := rest & ((1 << (5 - own_bits)) - 1);
+    FOR i IN whole + 1 .. whole + 3 LOOP
+        rest := (rest << 5) | (get_byte(symbols, i) - 65);
+    END LOOP;
+    RETURN (rest & ((1 << padding_bits) - 1)) = 0
+       AND rest >> padding_bits = (((checksum & 255) << 8) | (checksum >> 8));
 END
 $$;
 
