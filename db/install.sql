@@ -12,7 +12,7 @@ SET lock_timeout = '10s';
 \ir roles.sql
 \ir bookkeeping.sql
 
-SELECT coalesce(bool_or(checksum = '862af56d650565c30c4ed6a09e087930196c6d21d18e87c9b881c1aef0eb8a45'), false) AS same, count(*) = 0 AS missing
+SELECT coalesce(bool_or(checksum = '41524e3f56aa2065cf9f305d40e4be72457c1194968d85926f52a8bd63b26b15'), false) AS same, count(*) = 0 AS missing
   FROM payroll.schema_migration WHERE version = 1 \gset
 \if :missing
 \echo migrations/0001_types.sql
@@ -20,7 +20,7 @@ BEGIN;
 SET LOCAL ROLE payroll_owner;
 \ir migrations/0001_types.sql
 INSERT INTO payroll.schema_migration (version, name, checksum)
-VALUES (1, 'migrations/0001_types.sql', '862af56d650565c30c4ed6a09e087930196c6d21d18e87c9b881c1aef0eb8a45');
+VALUES (1, 'migrations/0001_types.sql', '41524e3f56aa2065cf9f305d40e4be72457c1194968d85926f52a8bd63b26b15');
 COMMIT;
 \elif :same
 \else
@@ -271,35 +271,35 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/import_agreement_problems.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_agreement_problems.sql', 'a81f534401d9979a15b6f02ce13edbf045010447a0a22d31407edf1f2021ab30')
+VALUES ('functions/import_agreement_problems.sql', '6dff585dea968e7fda38b5eaef5d225dd015bdc54d067efd5e7f83acf2930ae2')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir functions/import_lines.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_lines.sql', '165381393f82dff65454e1463b24153270dd0244892abd7331bf9f3db8416093')
+VALUES ('functions/import_lines.sql', '5c0ac46d77270ac5ea9ac93b45e2447d9d277bd14e00b7dc17d32b9f7e85ebec')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir functions/import_payees.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_payees.sql', '7d5f64d1d54f6428f4f84b21abd2477d9f03aa4e467abec7a8211512b9360f1f')
+VALUES ('functions/import_payees.sql', '66e492934c4f49ad5ed633b03b55c6085c76009b83d58e5cb52c01ebf3125327')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir functions/import_row_problems.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_row_problems.sql', 'af993cca2d0a8a4c2e4982c25a9112ca4a419d7fd99ebc27ace15fd5ecc97098')
+VALUES ('functions/import_row_problems.sql', '2f20e203447fbb6c1e30676a14ecb7a384496f97c54fe10e9ac8d139333af956')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir functions/import_schedule_problems.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_schedule_problems.sql', '1fc806122a33e26d741f028bf5fae59c7905aeb2c613d34a0c5a0fa06c0b3bc1')
+VALUES ('functions/import_schedule_problems.sql', '79bb02bd97f26056fa878507ec6eeabfd267020c35f8c7d0b694eb150663d92a')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
