@@ -43,7 +43,7 @@ def sponsor_for(connection: psycopg.Connection, organization: str, keys: Keys, w
     usable = [address for address in registered if address in keys.funding and wanted in (None, address)]
     if not registered:
         raise FundingAccountUnclear(
-            f"{organization!r} has no funding account: add it first (add_funding_account)"
+            f"{organization!r} has no funding account: add it first (paylock organization add)"
         )
     if not usable:
         raise FundingAccountUnclear(f"PAYLOCK_FUNDING_SECRETS holds no secret of {', '.join(registered)}")

@@ -15,6 +15,7 @@ from paylock import __version__
 _COMMANDS = {
     "migrate": ("paylock.commands.migrate", "Install Paylock in a database, or bring it up to date."),
     "doctor": ("paylock.commands.doctor", "Check database, grants, network, keys, channels and clock."),
+    "organization": ("paylock.commands.organization", "Add and list employers and what they pay from."),
     "import": ("paylock.commands.import_", "Import a payroll file."),
     "schedule": ("paylock.commands.schedule", "List, preview, pause, resume and cancel pay schedules."),
     "run": ("paylock.commands.run", "List pay runs and show what became of each payment."),

@@ -36,8 +36,8 @@ BEGIN
         SELECT count(*) INTO accounts FROM payroll.funding_account AS f WHERE f.organization_id = staged.organization_id;
         problem := CASE
             WHEN staged.organization_id IS NULL
-            THEN format('%L does not exist; create it first (create_organization), or correct the name', staged.organization)
-            WHEN accounts = 0 THEN format('%L has no funding account to pay from; add it first (add_funding_account)', staged.organization)
+            THEN format('%L does not exist; create it first (paylock organization add), or correct the name', staged.organization)
+            WHEN accounts = 0 THEN format('%L has no funding account to pay from; add it first (paylock organization add)', staged.organization)
         END;
         IF problem IS NOT NULL THEN
             RETURN NEXT;

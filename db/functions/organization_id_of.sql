@@ -17,7 +17,7 @@ BEGIN
     WHERE lower(o.name) = lower(btrim(organization_id_of.organization));
     IF found_id IS NULL THEN
         RAISE EXCEPTION 'there is no organization "%"', organization_id_of.organization
-            USING ERRCODE = 'PL002', HINT = 'See payroll.organization_overview, or create it with create_organization.';
+            USING ERRCODE = 'PL002', HINT = 'See payroll.organization_overview, or create it with create_organization (paylock organization add).';
     END IF;
     RETURN found_id;
 END

@@ -11,7 +11,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     schedule payroll.pay_schedule;
-    known bigint[] := '{}';
+    known bigint[] := ARRAY[]::bigint[];
     reason text;
 BEGIN
     FOR schedule IN

@@ -4,6 +4,7 @@ import io
 import tracemalloc
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -276,3 +277,9 @@ def test_columns_are_lettered_as_in_a_spreadsheet() -> None:
     assert [spreadsheet_letter(index) for index in (0, 25, 26, 51, 52, 701, 702)] == [
         "A", "Z", "AA", "AZ", "BA", "ZZ", "AAA",
     ]  # fmt: skip
+
+
+def test_the_page_on_payroll_files_names_every_column_and_synonym() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "payroll-files.md").read_text()
+    for column, aliases in SYNONYMS.items():
+        assert f"| {column} | {', '.join(aliases)}".rstrip() in page
