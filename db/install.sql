@@ -299,7 +299,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/import_schedule_problems.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_schedule_problems.sql', '79bb02bd97f26056fa878507ec6eeabfd267020c35f8c7d0b694eb150663d92a')
+VALUES ('functions/import_schedule_problems.sql', 'c5f4506d554e3eef10d9c4a6f97c29e299cca4e89fb814114ff4815813fd0744')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -369,7 +369,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/organization_id_of.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/organization_id_of.sql', 'bc28633b7505241833577fc3bc8df005daf456e9e6d906a00e77fa08bd5ca468')
+VALUES ('functions/organization_id_of.sql', 'b230eddf4b897ecf64a176ff724d61b3d123d54c83441b54ea677ed9c4d62de9')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -390,7 +390,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/pause_unknown_zones.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/pause_unknown_zones.sql', '7097d192c4f58e5b6f6829fece21f6d9f9da49dbdb0c9ba37732b888458551d2')
+VALUES ('functions/pause_unknown_zones.sql', 'edfabd23c6f6ac45a0c27a22795ea5d1ba4720cd7363e7fc4dc216c3f7bdb3e1')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
