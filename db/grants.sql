@@ -52,6 +52,7 @@ TO payroll_operator, payroll_approver;
 GRANT EXECUTE ON FUNCTION
     payroll.parse_recurrence(text),             -- these touch no table; preview_dates runs them with its caller's rights
     payroll.is_time_zone(text),
+    payroll.local_time(timestamptz, text),      -- the overviews call it with the reader's rights
     payroll.next_nominal_date(text, integer, smallint[], smallint[], text, date, date),
     payroll.nominal_date_in_month(smallint[], text, date, date),
     payroll.resolve_local_time(timestamp, text),

@@ -27,7 +27,7 @@ COMMIT;
 DO $$ BEGIN RAISE EXCEPTION 'migrations/0001_types.sql was changed after it was applied: restore the file and write a new migration instead'; END $$;
 \endif
 
-SELECT coalesce(bool_or(checksum = '9ec4400efd0145ddc40f526be670328bd708d28239c888989f7a3d5e59d6cc99'), false) AS same, count(*) = 0 AS missing
+SELECT coalesce(bool_or(checksum = 'e23194bdcb9d8a1e8b253114f992ff2a517535f29d9ef09ff065040d941d36fc'), false) AS same, count(*) = 0 AS missing
   FROM payroll.schema_migration WHERE version = 2 \gset
 \if :missing
 \echo migrations/0002_parties.sql
@@ -35,7 +35,7 @@ BEGIN;
 SET LOCAL ROLE payroll_owner;
 \ir migrations/0002_parties.sql
 INSERT INTO payroll.schema_migration (version, name, checksum)
-VALUES (2, 'migrations/0002_parties.sql', '9ec4400efd0145ddc40f526be670328bd708d28239c888989f7a3d5e59d6cc99');
+VALUES (2, 'migrations/0002_parties.sql', 'e23194bdcb9d8a1e8b253114f992ff2a517535f29d9ef09ff065040d941d36fc');
 COMMIT;
 \elif :same
 \else
@@ -57,7 +57,7 @@ COMMIT;
 DO $$ BEGIN RAISE EXCEPTION 'migrations/0003_schedules.sql was changed after it was applied: restore the file and write a new migration instead'; END $$;
 \endif
 
-SELECT coalesce(bool_or(checksum = '76f018e629f35d701c5f6f481e3e976b2b29581f9551d966918bb32a46ed0dce'), false) AS same, count(*) = 0 AS missing
+SELECT coalesce(bool_or(checksum = '3e4d3369cb48fff7d1b4b301e34e3ed040ef560d8d651a1031065b7678629e15'), false) AS same, count(*) = 0 AS missing
   FROM payroll.schema_migration WHERE version = 4 \gset
 \if :missing
 \echo migrations/0004_runs.sql
@@ -65,7 +65,7 @@ BEGIN;
 SET LOCAL ROLE payroll_owner;
 \ir migrations/0004_runs.sql
 INSERT INTO payroll.schema_migration (version, name, checksum)
-VALUES (4, 'migrations/0004_runs.sql', '76f018e629f35d701c5f6f481e3e976b2b29581f9551d966918bb32a46ed0dce');
+VALUES (4, 'migrations/0004_runs.sql', '3e4d3369cb48fff7d1b4b301e34e3ed040ef560d8d651a1031065b7678629e15');
 COMMIT;
 \elif :same
 \else
@@ -132,7 +132,7 @@ COMMIT;
 DO $$ BEGIN RAISE EXCEPTION 'migrations/0008_payroll_import.sql was changed after it was applied: restore the file and write a new migration instead'; END $$;
 \endif
 
-SELECT coalesce(bool_or(checksum = '96dae46be21834c9c81484121bb1d3b494231b6bd1449d18892679a9b98a6c40'), false) AS same, count(*) = 0 AS missing
+SELECT coalesce(bool_or(checksum = '850da0a9affb5ca337a365f4cc382d68fa72858e84543eb729714db90a8a42cc'), false) AS same, count(*) = 0 AS missing
   FROM payroll.schema_migration WHERE version = 9 \gset
 \if :missing
 \echo migrations/0009_overviews.sql
@@ -140,7 +140,7 @@ BEGIN;
 SET LOCAL ROLE payroll_owner;
 \ir migrations/0009_overviews.sql
 INSERT INTO payroll.schema_migration (version, name, checksum)
-VALUES (9, 'migrations/0009_overviews.sql', '96dae46be21834c9c81484121bb1d3b494231b6bd1449d18892679a9b98a6c40');
+VALUES (9, 'migrations/0009_overviews.sql', '850da0a9affb5ca337a365f4cc382d68fa72858e84543eb729714db90a8a42cc');
 COMMIT;
 \elif :same
 \else
@@ -152,7 +152,7 @@ SET LOCAL ROLE payroll_owner;
 SET LOCAL check_function_bodies = off;
 \ir functions/add_channel.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/add_channel.sql', '310b9c9ae1a9be59acb716d64a1995d8d4af607758b3378a0c7fd7424d2c0c61')
+VALUES ('functions/add_channel.sql', 'e1b7284b7539ea6344c746b79dda406166689ac9b777e78ceebd8d16e3762166')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -222,7 +222,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', '97dd1e9380d669ffae4e93bd6207fd222c1e9ff907d380b19049e62aa681d4f2')
+VALUES ('functions/claim_payments.sql', '6b49c96f6cf09b468fae9f16dbb750ff879ce6be563541fbdb6bfcc86a75e6cf')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -264,7 +264,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/hold_batch.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/hold_batch.sql', '993947bbba37c099e1331b8d05143b0ca763a71f04cb31f463e660f808fcdc5c')
+VALUES ('functions/hold_batch.sql', '198fc2c6bc4248c70153d712a600930c35d96c2d7023e52123812c13d792d141')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -446,7 +446,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/record_envelope.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/record_envelope.sql', '0d684d095b1b0f577e07a742132eca1fdf16fd20ba4bac6f43f877736d21164e')
+VALUES ('functions/record_envelope.sql', 'ff4839b397463ad78b65fbe2e557441d12659dba05de69b67638fd8e969643fa')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -551,7 +551,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/settle_batch.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/settle_batch.sql', 'b43f7ba2d5e3ce8f0b42e7fb773ac3aad647000ab00cfe0c9752e1cc434f7da3')
+VALUES ('functions/settle_batch.sql', 'fab0d3dd5c010b5966fd6fe70ee9a5fc302e92768197985bb6719a13235b445a')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -586,14 +586,14 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/work_summary.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/work_summary.sql', '53f692d6fe306ec892505934a765095234a2285702423dfb3c09121eb3bbbef0')
+VALUES ('functions/work_summary.sql', 'f27ccfed35e9e1457dc2bd273a03fe66339f868736b811eb044cdb34cab70e31')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
 
 \ir grants.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('grants.sql', '4c149ca2c9447ec52538a5b4a7255a9ce86c4dd7e7d59f9f168d75d8915bc466')
+VALUES ('grants.sql', '6708078fd34cc1a7c85635e5c7c221b540e1207e1f58b488b50c602e87565d70')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
 from notifier import crash_points
 
 PREFIX = "PAYLOCK_"
@@ -102,6 +105,13 @@ def read_configuration(environment: Mapping[str, str]) -> Configuration:
     """Build the configuration from environment variables. Raises ConfigurationError with all problems."""
     reader = _Reader(environment)
     database_url = reader.text("DATABASE_URL", required=True)
+    try:
+        conninfo_to_dict(database_url)
+    except ProgrammingError:  # its message may repeat the password: say nothing of it
+        reader.problems.append(
+            "PAYLOCK_DATABASE_URL is neither postgresql://user:password@host/database (with % and @ in the"
+            " password written as %25 and %40) nor a libpq connection string"
+        )
     horizon_url = reader.text("HORIZON_URL", required=True)
     if horizon_url and (
         urlsplit(horizon_url).scheme not in ("http", "https") or not urlsplit(horizon_url).netloc

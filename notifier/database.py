@@ -35,6 +35,9 @@ KEEPALIVE: dict[str, Any] = {
 }
 """Notices a dead peer in about 25 seconds."""
 
+BOUNDED_WAITS = "-c lock_timeout=2s -c statement_timeout=25s"
+"""A lock that somebody holds for long must not take up the pool: the call is repeated instead."""
+
 _RETRYABLE_CLASSES = ("08", "53", "57", "58", "40")
 _RETRYABLE_CODES = frozenset({"25006", "55P03", "25P03", "XX000"})
 
@@ -166,7 +169,13 @@ class Database:
             open=False,
             timeout=10.0,
             reconnect_timeout=5.0,
-            kwargs={"autocommit": True, "row_factory": dict_row, "application_name": pod[:63], **KEEPALIVE},
+            kwargs={
+                "autocommit": True,
+                "row_factory": dict_row,
+                "application_name": pod[:63],
+                "options": BOUNDED_WAITS,
+                **KEEPALIVE,
+            },
         )
 
     async def open(self) -> None:

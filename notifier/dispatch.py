@@ -26,6 +26,7 @@ from notifier.ledger_clock import LedgerClock
 from notifier.metrics import Metrics
 from notifier.network.protocol import (
     AccountReading,
+    ChannelUses,
     InLedger,
     LedgerClose,
     LookupAnswer,
@@ -46,6 +47,7 @@ from notifier.settlement import (
     SendAgain,
     Settle,
     SignAgain,
+    consumer_of,
     judge_open_batch,
     judge_rejection,
     judge_submission,
@@ -238,13 +240,20 @@ class Dispatcher:
             if not isinstance(reading, AccountReading) or reading.as_of_ledger < found.ledger:
                 return self._postpone(tracked, Later("the channel's sequence is not known as of that ledger"))
             sequence = reading.sequence
+            if sequence >= tracked.batch.slot:
+                # It is used, and not by this one. A stranger may have wrapped our inner transaction in
+                # another fee bump: then that one has paid.
+                uses = await self._network.channel_uses(tracked.batch.channel_address, tracked.batch.slot)
+                if not isinstance(uses, ChannelUses):
+                    return self._postpone(tracked, Later(uses.reason, retry_after=uses.retry_after))
+                found = consumer_of(uses, frozenset(tracked.hashes)) or found
         state = await self.until_answered(
             "settle_batch",
             lambda: self._database.settle_batch(tracked.batch.batch_id, found, sequence),
             tracked,
         )
         crash_points.reach("after_settle")
-        if state == "signed":
+        if state not in ("succeeded", "failed"):
             self._mark_spent(tracked, found.tx_hash)
             log.warning("in a ledger as invalid, slot unused", extra=_about(tracked, code=found.result_code))
             return None
@@ -366,6 +375,7 @@ class Dispatcher:
         self._postpone(tracked, later)
         if not tracked.envelopes:
             self._tracker.drop(tracked)
+            self._alerts.clear_subject(tracked.batch.batch_id)
 
     async def _look(self, tracked: TrackedBatch) -> None:
         async with self._looks:

@@ -15,6 +15,10 @@ from notifier.network.protocol import LedgerClose, Network, NetworkIdentity
 log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 1.0
+IDLE_SECONDS = 10.0
+"""The longest between two questions, however slow the poll: readiness looks at the last answer."""
+STALLED_SECONDS = 60.0
+"""A node whose ledger hasn't moved for so long is behind or cut off."""
 
 
 class WrongPassphrase(Exception):
@@ -33,6 +37,7 @@ class LedgerClock:
         self._closed = asyncio.Event()
         self._wanted = asyncio.Event()
         self.last_answer: float | None = None
+        self._advanced = 0.0
 
     @property
     def latest(self) -> LedgerClose | None:
@@ -60,8 +65,12 @@ class LedgerClock:
         self.last_answer = asyncio.get_running_loop().time()
         if self._latest is None or answer.latest.sequence > self._latest.sequence:
             self._latest = answer.latest
+            self._advanced = self.last_answer
+            self._alerts.clear("ledger_stalled", "node")
             self._closed.set()
             self._closed = asyncio.Event()
+        elif self.last_answer - self._advanced > STALLED_SECONDS:
+            self._alerts.raise_alert("ledger_stalled", "node", f"still at ledger {self._latest.sequence}")
         return self._latest
 
     async def recent(self, max_age: float) -> LedgerClose | None:
@@ -95,7 +104,7 @@ class LedgerClock:
                 continue
             self._wanted.clear()
             try:
-                async with asyncio.timeout(self._idle_seconds):
+                async with asyncio.timeout(min(self._idle_seconds, IDLE_SECONDS)):
                     await self._wanted.wait()
             except TimeoutError:
                 pass

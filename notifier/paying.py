@@ -80,11 +80,13 @@ class Payer:
             claimed = False
             try:
                 claimed = await self._claim_one()
+                self._alerts.clear("claims", "database")
                 backoff.reset()
                 pause = self._poll
             except (DatabaseUnreachable, DatabaseRefused) as error:
                 self._metrics.database_errors.inc()
                 pause = backoff.next()
+                self._alerts.raise_alert("claims", "database", str(error))
                 log.warning(
                     "can't claim payments now", extra={"error": str(error), "retry_in": round(pause, 2)}
                 )
@@ -131,6 +133,7 @@ class Payer:
         try:
             if not await self._check_memos(tracked):
                 return None
+            self._alerts.clear("memo_check", "node")
             ledger = await self._clock.recent(FRESH_LEDGER_SECONDS)
             if ledger is None:
                 self._pause_claims("the network's time is unknown")
@@ -143,6 +146,7 @@ class Payer:
             self._alerts.clear("key_missing", batch.funding_address)
             crash_points.reach("after_sign")
         except MemoUnknown as error:
+            self._alerts.raise_alert("memo_check", "node", str(error))
             self._pause_claims("memo check unanswered", error.retry_after)
             return await self._give_back(tracked, f"memo check: {error}")
         except KeyMissing as error:

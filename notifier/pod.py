@@ -14,6 +14,7 @@ import sys
 import uuid
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from notifier import crash_points, logs
 from notifier.alerts import Alerts
@@ -23,7 +24,7 @@ from notifier.database import Database, DatabaseRefused, DatabaseUnreachable, Wr
 from notifier.dispatch import Dispatcher
 from notifier.envelope import EnvelopeBuilder
 from notifier.health import HealthServer
-from notifier.heartbeat import beat
+from notifier.heartbeat import RetiredByOthers, beat
 from notifier.ledger_clock import LedgerClock, WrongPassphrase
 from notifier.memo_check import MemoCheck
 from notifier.metrics import Metrics
@@ -174,7 +175,9 @@ class Pod:
                     await asyncio.sleep(pause)
         except (WrongPassphrase, WrongNetwork, DatabaseRefused) as error:
             raise RefusedToStart(str(error)) from error
-        log.info("started", extra={"horizon": c.horizon_url, "network": c.network_passphrase})
+        log.info(
+            "started", extra={"horizon": urlsplit(c.horizon_url).hostname, "network": c.network_passphrase}
+        )
 
     async def _work(self) -> None:
         c = self._configuration
@@ -267,6 +270,9 @@ async def run_pod(configuration: Configuration) -> int:
         except OSError as error:
             log.critical("refusing to start", extra={"reason": f"port {configuration.http_port}: {error}"})
             return 2
+        except RetiredByOthers as error:
+            log.critical("this pod was retired by somebody else", extra={"reason": str(error)})
+            return 1
         except WrongPassphrase as error:
             log.critical("the node changed its network", extra={"reason": str(error)})
             return 1

@@ -257,6 +257,16 @@ def _judge_used_slot(
     return Later("slot used, by a transaction not yet found", alert="slot_unexplained" if waited else None)
 
 
+def consumer_of(uses: ChannelUses, hashes: frozenset[bytes]) -> InLedger | None:
+    """The transaction that used the slot and has one of our hashes, in whatever fee bump; None if there is
+    none."""
+    for use in uses.uses:
+        consumed = use.found.successful or use.found.result_code in CONSUMING_FAILURES
+        if consumed and hashes & {use.tx_hash, use.inner_hash}:
+            return use.found
+    return None
+
+
 def _describe(use: ChannelUse) -> dict[str, object]:
     return {
         "hash": use.tx_hash.hex(),

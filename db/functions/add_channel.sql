@@ -29,7 +29,7 @@ BEGIN
     END IF;
     INSERT INTO payroll.channel_account AS c (organization_id, address, key_index, sequence, created_at)
     VALUES (owner_id, add_channel.address, add_channel.key_index, add_channel.sequence, payroll.read_clock())
-    ON CONFLICT (address) DO NOTHING
+    ON CONFLICT DO NOTHING
     RETURNING c.channel_id INTO new_id;
     IF new_id IS NOT NULL THEN
         PERFORM payroll.record_audit(owner_id, 'add_channel', 'channel ' || add_channel.address,
@@ -38,7 +38,10 @@ BEGIN
         RETURN new_id;
     END IF;
     SELECT c.* INTO present FROM payroll.channel_account AS c WHERE c.address = add_channel.address;
-    IF present.organization_id <> owner_id OR present.key_index <> add_channel.key_index THEN
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'organization "%" has another channel with key index %', add_channel.organization, add_channel.key_index
+            USING ERRCODE = 'PL006', HINT = 'One seed gives one account for an index: take the next index.';
+    ELSIF present.organization_id <> owner_id OR present.key_index <> add_channel.key_index THEN
         RAISE EXCEPTION 'channel % is registered with another organization or key index (%)', add_channel.address, present.key_index
             USING ERRCODE = 'PL006', HINT = 'See payroll.channel_overview (paylock channel list).';
     END IF;

@@ -13,7 +13,7 @@
 -- Fair: among organizations with payable work and an idle channel the one served longest ago; in it, the run served longest
 --   ago. Its cost grows with the number of organizations that have payable work at this moment, not with runs,
 --   payments or history.
--- Locks: run FOR UPDATE (waits for the first only), then channel FOR UPDATE SKIP LOCKED, then organization (last_served_at).
+-- Locks: run FOR UPDATE (waits for one only when nothing else can be served), then channel FOR UPDATE SKIP LOCKED, then organization (last_served_at).
 -- Tables: pay_run, payment, channel_account, organization (update), payment_batch, batch_payment (insert), pay_schedule, pod,
 --   funding_account (read).
 -- Called by: payroll_pod.
@@ -45,6 +45,10 @@ DECLARE
     batch_memo_value text;
     new_batch bigint;
     new_token constant uuid := gen_random_uuid();
+    tried_runs bigint[] := '{}';
+    full_organizations bigint[] := '{}';    -- whose idle channels other sessions took meanwhile
+    locked_run bigint;                      -- the first one that another session had locked
+    holds_lock boolean := false;
 BEGIN
     PERFORM payroll.require_pod(claim_payments.pod);
 
@@ -77,31 +81,38 @@ BEGIN
             WHERE r.organization_id = in_turn.organization_id
               AND r.state IN ('approved', 'paying', 'awaiting_funds') AND r.pending_count > 0
               AND r.next_serve_at <= clock AND r.cancel_requested_at IS NULL
+              AND r.run_id <> ALL (tried_runs)
             ORDER BY r.next_serve_at
             LIMIT 1
         ) AS waiting
         WHERE EXISTS (
             SELECT FROM payroll.channel_account AS c
             WHERE c.organization_id = in_turn.organization_id AND c.state = 'active' AND c.live_batch_id IS NULL
-        )
+        ) AND in_turn.organization_id <> ALL (full_organizations)
         ORDER BY in_turn.last_served_at NULLS FIRST, in_turn.organization_id
         LIMIT 1;
+        -- Lock it. A run that somebody else has locked holds nobody else up: it is waited for only when nothing else can be
+        -- served, and only while this call holds no lock (two calls that wait for each other's run would deadlock).
         IF candidate IS NULL THEN
-            RETURN;
-        END IF;
-
-        -- Only the first lock is waited for: a run that was locked and found unfit stays locked until the call ends, and
-        -- two calls that wait for each other's run would deadlock. Whoever holds a later one serves it.
-        IF attempt = 1 THEN
+            EXIT WHEN locked_run IS NULL OR holds_lock;
+            candidate := locked_run;
+            locked_run := NULL;
             SELECT r.* INTO run FROM payroll.pay_run AS r WHERE r.run_id = candidate FOR UPDATE;
         ELSE
             SELECT r.* INTO run FROM payroll.pay_run AS r WHERE r.run_id = candidate FOR UPDATE SKIP LOCKED;
-            CONTINUE WHEN NOT FOUND;
+            IF NOT FOUND THEN
+                locked_run := coalesce(locked_run, candidate);
+                tried_runs := tried_runs || candidate;
+                CONTINUE;
+            END IF;
         END IF;
+        tried_runs := tried_runs || candidate;
+        holds_lock := true;
         CONTINUE WHEN run.state NOT IN ('approved', 'paying', 'awaiting_funds') OR run.pending_count = 0
                       OR run.next_serve_at > clock OR run.cancel_requested_at IS NOT NULL;
 
-        -- The end date is read twice: when the run opened, and now.
+        -- The end date is read twice: when the run opened, and now. No function leaves a run behind a new end date; this is for
+        -- whoever writes the table.
         SELECT s.end_date INTO schedule_end FROM payroll.pay_schedule AS s WHERE s.schedule_id = run.schedule_id;
         IF run.nominal_date > schedule_end THEN
             UPDATE payroll.pay_run AS r
@@ -116,7 +127,10 @@ BEGIN
         ORDER BY c.last_claimed_at
         LIMIT 1
         FOR UPDATE SKIP LOCKED;
-        CONTINUE WHEN channel.channel_id IS NULL;   -- other sessions took them meanwhile
+        IF channel.channel_id IS NULL THEN
+            full_organizations := full_organizations || run.organization_id;
+            CONTINUE;
+        END IF;
 
         WITH next_payments AS MATERIALIZED (
             SELECT p.payment_id, p.memo_type, p.memo_value, (p.memo_type <> 'none') AS sent_apart
@@ -152,7 +166,7 @@ BEGIN
         SELECT new_batch, c.payment_id, c.place FROM unnest(chosen) WITH ORDINALITY AS c (payment_id, place);
         UPDATE payroll.payment AS p SET state = 'in_flight', failure_code = NULL WHERE p.payment_id = ANY (chosen);
         UPDATE payroll.pay_run AS r
-        SET state = 'paying', state_reason = NULL,
+        SET state = 'paying', state_reason = CASE WHEN r.held_count > 0 THEN r.state_reason END,
             pending_count = r.pending_count - cardinality(chosen), in_flight_count = r.in_flight_count + cardinality(chosen),
             next_serve_at = greatest(clock, r.next_serve_at)
         WHERE r.run_id = candidate;

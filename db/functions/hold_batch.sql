@@ -1,7 +1,7 @@
 -- payroll.hold_batch(batch_id, claim_token, reason) -> void
 --   A defect, or a code nobody knows, at submission: the batch keeps its slot and its payments; pods go on looking for its
 --   hashes, but sign and send nothing for it until a person resumes it (resume_batch).
--- Errors: PL001 reason is missing; PL002 no such batch; PL004 the claim token is no longer valid; PL008 the batch is not signed.
+-- Errors: PL001 reason is missing; PL002 no such batch; PL004 the claim token is no longer valid; PL008 the batch is closed or quarantined.
 -- Idempotent: the first reason stays. Locks: batch.
 -- Tables: payment_batch (update), audit_event (insert).   Called by: payroll_pod.
 CREATE OR REPLACE FUNCTION payroll.hold_batch(batch_id bigint, claim_token uuid, reason text) RETURNS void

@@ -26,6 +26,10 @@ DECLARE
     clock constant timestamptz := payroll.read_clock();
     batch payroll.payment_batch;
 BEGIN
+    -- Commit, then send: a commit that a crash of the server can lose is none. A login may have turned this off.
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
     IF record_envelope.slot IS NULL OR octet_length(record_envelope.inner_hash) IS DISTINCT FROM 32
        OR octet_length(record_envelope.outer_hash) <> 32
        OR coalesce(record_envelope.envelope_xdr, '') = '' OR coalesce(record_envelope.fee_bid, 0) <= 0

@@ -12,7 +12,7 @@
 --   channel_sequence  the channel's sequence as of that ledger or a later one; needed only when the transaction failed
 --                     with a code other than tx_failed, because such a one may not have used its sequence number
 -- Returns the batch's state: 'succeeded' (its payments are paid), 'failed' (nobody was paid; final reasons fail a payment, all others
---   go into a new batch), or 'signed' (in a ledger, but the slot is still unused, or another envelope of the batch may have
+--   go into a new batch), or 'signed' or 'quarantined' (in a ledger, but the slot is still unused, or another envelope of the batch may have
 --   used it: the batch stays open on it).
 -- Errors: PL001 a parameter is missing, or the number of codes is not the number of operations; PL002 no such batch, or not one of
 --   its hashes; PL008 the batch was released; PL005 an earlier report says otherwise: nothing is changed, a person must look; PL009 the evidence is
@@ -187,7 +187,7 @@ BEGIN
             THEN 'awaiting_funds'::payroll.run_state ELSE r.state END,
         state_reason = CASE
             WHEN source_code IS NOT NULL AND returned > 0 THEN source_code
-            WHEN held > 0 THEN format('%s payments are held: the ledger gave a reason that a person must look at', held)
+            WHEN held + r.held_count > 0 THEN format('%s payments are held: the ledger gave a reason that a person must look at', held + r.held_count)
             ELSE r.state_reason END
     WHERE r.run_id = batch.run_id;
     PERFORM payroll.finish_run(batch.run_id);

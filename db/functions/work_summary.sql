@@ -13,6 +13,10 @@ BEGIN
         SELECT count(*) AS runs, sum(r.pending_count) AS payments, count(*) FILTER (WHERE r.state = 'awaiting_funds') AS waiting
         FROM payroll.pay_run AS r
         WHERE r.state IN ('approved', 'paying', 'awaiting_funds') AND r.pending_count > 0
+    ), held_runs AS (
+        SELECT count(*) AS runs, sum(r.held_count) AS payments
+        FROM payroll.pay_run AS r
+        WHERE r.held_count > 0 OR r.state = 'held'
     ), live_batches AS (
         SELECT count(*) FILTER (WHERE b.state <> 'quarantined') AS open,
                count(*) FILTER (WHERE b.state <> 'quarantined' AND b.held_reason IS NOT NULL) AS held,
@@ -24,9 +28,10 @@ BEGIN
         FROM payroll.channel_account AS c
     )
     SELECT v.name, v.value
-    FROM live_runs AS r, live_batches AS b, channels AS c
+    FROM live_runs AS r, held_runs AS h, live_batches AS b, channels AS c
     CROSS JOIN LATERAL (VALUES
         ('runs_payable', r.runs), ('payments_pending', coalesce(r.payments, 0)::bigint), ('runs_awaiting_funds', r.waiting),
+        ('runs_held', h.runs), ('payments_held', coalesce(h.payments, 0)::bigint),
         ('batches_open', b.open), ('batches_held', b.held), ('batches_quarantined', b.quarantined),
         ('channels_active', c.active), ('channels_quarantined', c.quarantined),
         ('schedules_overdue', (SELECT count(*) FROM payroll.pay_schedule AS s

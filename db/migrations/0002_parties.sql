@@ -38,7 +38,8 @@ CREATE TABLE payroll.channel_account (
     live_batch_id bigint,               -- the batch that holds the next slot, NULL when idle
     last_claimed_at timestamptz NOT NULL DEFAULT '-infinity',
     created_at timestamptz NOT NULL,
-    UNIQUE (organization_id, channel_id)
+    UNIQUE (organization_id, channel_id),
+    CONSTRAINT channel_account_one_per_key UNIQUE (organization_id, key_index)
 );
 -- claim_payments takes the idle channel that rested longest.
 CREATE INDEX channel_account_idle ON payroll.channel_account (organization_id, last_claimed_at)

@@ -32,6 +32,9 @@ CREATE TABLE payroll.pay_run (
 CREATE INDEX pay_run_payable ON payroll.pay_run (organization_id, next_serve_at)
     WHERE state IN ('approved', 'paying', 'awaiting_funds') AND pending_count > 0;
 
+-- work_summary
+CREATE INDEX pay_run_held ON payroll.pay_run (run_id) WHERE held_count > 0 OR state = 'held';
+
 CREATE TABLE payroll.payment (
     payment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     organization_id bigint NOT NULL,

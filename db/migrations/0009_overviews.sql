@@ -1,6 +1,19 @@
 -- Read-only views for operators, approvers and auditors. They run with the owner's rights, so that nobody
 -- needs a right on a table.
 
+-- payroll.local_time(moment, zone) -> timestamp: what a wall clock of the zone shows; NULL for a zone that this server
+-- doesn't know (its zone data changed), so that one such schedule doesn't hide all others. Touches no table. Errors: none.
+CREATE FUNCTION payroll.local_time(moment timestamptz, zone text) RETURNS timestamp
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    RETURN moment AT TIME ZONE zone;
+EXCEPTION WHEN invalid_parameter_value THEN
+    RETURN NULL;
+END
+$$;
+
 CREATE VIEW payroll.installation_overview AS
 SELECT i.network_passphrase, i.set_at FROM payroll.installation AS i;
 COMMENT ON VIEW payroll.installation_overview IS 'The Stellar network that this database belongs to; no row until set_network was called.';
@@ -35,7 +48,7 @@ JOIN payroll.organization AS o ON o.organization_id = p.organization_id;
 CREATE VIEW payroll.schedule_overview AS
 SELECT o.name::text AS organization, s.schedule_id, s.name::text AS schedule, s.state::text AS state, s.state_reason AS reason,
        s.rule, s.anchor AS first_pay_date, s.pay_time, s.time_zone, s.end_date, s.next_nominal_date, s.next_pay_at,
-       s.next_pay_at AT TIME ZONE s.time_zone AS next_local_time, s.next_open_at,
+       payroll.local_time(s.next_pay_at, s.time_zone) AS next_local_time, s.next_open_at,
        (SELECT count(*) FROM payroll.schedule_line AS l WHERE l.schedule_id = s.schedule_id) AS lines,
        f.address::text AS funding_address, s.memo_policy::text AS memo_policy, s.memo_text, s.version, s.created_at, s.changed_at
 FROM payroll.pay_schedule AS s
@@ -53,7 +66,7 @@ JOIN payroll.organization AS o ON o.organization_id = l.organization_id;
 
 CREATE VIEW payroll.run_overview AS
 SELECT o.name::text AS organization, s.name::text AS schedule, r.run_id, r.nominal_date, r.pay_at,
-       r.pay_at AT TIME ZONE s.time_zone AS local_time, s.time_zone, r.state::text AS state,
+       payroll.local_time(r.pay_at, s.time_zone) AS local_time, s.time_zone, r.state::text AS state,
        coalesce(code.reason, r.state_reason) AS reason, r.cancel_requested_at,
        r.pending_count + r.in_flight_count + r.held_count + r.paid_count + r.failed_count + r.cancelled_count AS payments,
        r.pending_count AS pending, r.in_flight_count AS in_flight, r.held_count AS held, r.paid_count AS paid,

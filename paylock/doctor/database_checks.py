@@ -28,6 +28,15 @@ _WAITING = (
         "are pods running, and do they reach this database?",
     ),
     (
+        "paused by the database",
+        """
+        SELECT format('%s/%s: %s', organization, schedule, reason)
+          FROM payroll.schedule_overview
+         WHERE state = 'paused' AND reason LIKE 'the server does not know the time zone%'
+        """,
+        "correct the schedule, then: paylock schedule resume",
+    ),
+    (
         "runs that wait",
         """
         SELECT format('%s/%s %s (run %s, %s) %s', organization, schedule, nominal_date, run_id, state, reason)
@@ -98,7 +107,13 @@ def _durability(connection: psycopg.Connection) -> Finding:
     """Commit-then-send rests on commits that survive a crash."""
     settings = {name: _one(connection, f"SHOW {name}") for name in ("fsync", "synchronous_commit")}
     detail = ", ".join(f"{name} {value}" for name, value in settings.items())
-    if settings["fsync"] != "on" or settings["synchronous_commit"] == "off":
+    lax = connection.execute(
+        "SELECT coalesce(nullif(setrole, 0)::regrole::text, 'everybody') FROM pg_db_role_setting"
+        " WHERE 'synchronous_commit=off' = ANY (setconfig) ORDER BY 1"
+    ).fetchall()
+    if lax:
+        detail += f", but synchronous_commit is off for {', '.join(name for (name,) in lax)}"
+    if settings["fsync"] != "on" or settings["synchronous_commit"] == "off" or lax:
         return Finding(
             Level.FAIL,
             "durability",

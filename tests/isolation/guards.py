@@ -36,6 +36,13 @@ def _settled_state_checks(connection: Connection) -> None:
     drop_trigger(connection, "payment_batch", "payment_batch_moves")
 
 
+def _run_lock(connection: Connection) -> None:
+    for lock in ("FOR UPDATE SKIP LOCKED;", "FOR UPDATE;"):
+        replace_in_function(
+            connection, "claim_payments", f"WHERE r.run_id = candidate {lock}", "WHERE r.run_id = candidate;"
+        )
+
+
 def _count_checks(connection: Connection) -> None:
     for state in ("pending", "in_flight"):
         drop_constraint(connection, "pay_run", f"pay_run_{state}_count_check")
@@ -52,9 +59,7 @@ GUARDS: Mapping[str, Change] = MappingProxyType(
             "claim_due_schedules", "WHERE s.state = 'active' AND", "WHERE s.state IN ('active', 'paused') AND"
         ),
         # Claiming payments
-        "run lock in claim_payments": _replacing(
-            "claim_payments", "WHERE r.run_id = candidate FOR UPDATE;", "WHERE r.run_id = candidate;"
-        ),
+        "run lock in claim_payments": _run_lock,
         "one live batch per payment": _without_index("batch_payment_one_live"),
         "counts are not negative": _count_checks,
         "only idle channels are taken": _replacing(

@@ -24,7 +24,7 @@ class StopPoint:
 
 STOP_POINTS = (
     StopPoint("claim_due_schedules", "locked", "    RETURN QUERY\n"),
-    StopPoint("claim_payments", "chosen", "        -- Only the first lock is waited for"),
+    StopPoint("claim_payments", "chosen", "        -- Lock it. A run that somebody else"),
     StopPoint("claim_payments", "run_locked", "        SELECT c.* INTO channel\n"),
     StopPoint("claim_payments", "channel_locked", "        WITH next_payments AS MATERIALIZED ("),
     StopPoint("record_envelope", "checked", "    INSERT INTO payroll.envelope ("),

@@ -112,3 +112,14 @@ def test_secrets_show_in_no_representation() -> None:
     assert "hidden" not in text
     assert "SAAA" not in text
     assert "00" * 32 not in text
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgress://pod:TopSecret@host/db", "postgresql://pod:TopSecret%t@host/db", "x=1 password=TopSecret"],
+)
+def test_a_database_url_that_does_not_parse_is_refused_without_repeating_its_password(url: str) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        read_configuration({"PAYLOCK_DATABASE_URL": url})
+    assert any(problem.startswith("PAYLOCK_DATABASE_URL") for problem in refusal.value.problems)
+    assert "TopSecret" not in str(refusal.value)

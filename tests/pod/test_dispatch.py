@@ -17,6 +17,7 @@ from notifier.ledger_clock import LedgerClock
 from notifier.metrics import Metrics
 from notifier.network.protocol import (
     AccountReading,
+    ChannelUse,
     ChannelUses,
     InLedger,
     LedgerClose,
@@ -43,6 +44,7 @@ class Network:
         self.answer: Callable[[tuple[bytes, ...]], SubmitAnswer] = lambda _hashes: Unknown("HTTP 504")
         self.found: dict[bytes, LookupAnswer] = {}
         self.channel: AccountReading | Unknown = AccountReading(SLOT - 1, 9)
+        self.uses: ChannelUses | Unknown = ChannelUses((), complete=True)
 
     async def identity(self) -> NetworkIdentity:
         return NetworkIdentity(PASSPHRASE, self.ledger)
@@ -57,8 +59,8 @@ class Network:
     async def account(self, _address: str) -> AccountReading | Unknown:
         return self.channel
 
-    async def channel_uses(self, _address: str, _sequence: int) -> ChannelUses:
-        return ChannelUses((), complete=True)
+    async def channel_uses(self, _address: str, _sequence: int) -> ChannelUses | Unknown:
+        return self.uses
 
 
 class Records:
@@ -341,3 +343,43 @@ async def test_open_batches_are_looked_at_when_a_ledger_closes(scene: Scene) -> 
     finally:
         job.cancel()
     assert scene.records.names()[-1] == "settle_batch"
+
+
+def invalid(hashes: tuple[bytes, ...]) -> InLedger:
+    """In a ledger, but invalid there: the code doesn't say whether the slot is used."""
+    return InLedger(hashes[0], 10, datetime.now(UTC), False, "tx_bad_seq", None, 300)
+
+
+async def test_a_strangers_fee_bump_of_our_inner_transaction_that_used_the_slot_has_paid(
+    scene: Scene,
+) -> None:
+    envelope = await scene.commit()
+    scene.network.answer = invalid
+    scene.network.channel = AccountReading(SLOT, 11)
+    paid = replace(applied(envelope.hashes), tx_hash=envelope.inner_hash)
+    stranger = ChannelUse(b"s" * 32, envelope.inner_hash, SLOT, paid)
+    scene.network.uses = ChannelUses((stranger,), complete=True)
+    await scene.send()
+    (_, arguments) = scene.records.calls[-1]
+    assert arguments == (1, paid, SLOT)
+
+
+async def test_an_invalid_transaction_whose_slot_is_used_settles_nothing_before_the_history_was_read(
+    scene: Scene,
+) -> None:
+    await scene.commit()
+    scene.network.answer = invalid
+    scene.network.channel = AccountReading(SLOT, 11)
+    scene.network.uses = Unknown("HTTP 504")
+    await scene.send()
+    assert scene.records.names() == ["record_envelope"]
+    assert len(scene.tracker) == 1
+
+
+async def test_a_batch_that_is_dropped_takes_its_alerts_along(scene: Scene) -> None:
+    async def work() -> None:
+        raise DatabaseRefused("PL001", "no")
+
+    await scene.dispatcher.start(scene.tracked, work())
+    assert len(scene.tracker) == 0
+    assert scene.alerts.active() == {}

@@ -349,3 +349,11 @@ def test_holding_a_strangers_a_closed_or_no_batch_is_refused(connection: Connect
     settle(connection, report(batch, closed_at=datetime(2026, 1, 1, tzinfo=UTC)))
     with refused(connection, "PL008"):
         hold(connection, batch)
+
+
+def test_an_envelopes_commit_waits_for_the_disk_though_the_login_says_otherwise(
+    connection: Connection, batch: Row
+) -> None:
+    connection.execute("SET LOCAL synchronous_commit = off")
+    record(connection, batch)
+    assert one(connection, "SHOW synchronous_commit") == "on"

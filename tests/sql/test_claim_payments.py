@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 
+import psycopg
 import pytest
 
 from tests.database_server import Database
@@ -279,3 +280,43 @@ def test_a_wrong_counter_stops_its_own_run_only(connection: Connection) -> None:
     connection.execute("UPDATE payroll.payment SET state = 'held' WHERE run_id = %s", (broken,))
     assert claim(connection)["run_id"] == sound
     assert one(connection, "SELECT state::text FROM payroll.pay_run WHERE run_id = %s", broken) == "held"
+
+
+def test_a_run_that_somebody_has_locked_holds_up_no_other_organization(database: Database) -> None:
+    with database.connect() as superuser, superuser.transaction():
+        first = new_organization(superuser)
+        second = new_organization(superuser)
+        start_pods(superuser, POD)
+        locked, _ = open_run(superuser, first, payees=1)
+        free, _ = open_run(superuser, second, payees=1)
+    with (
+        database.connect(autocommit=False) as person,
+        database.connect("payroll_pod") as pod,
+    ):
+        person.execute("SELECT FROM payroll.pay_run WHERE run_id = %s FOR UPDATE", (locked,))
+        pod.execute("SET lock_timeout = '10s'")
+        found = pod.execute("SELECT run_id FROM payroll.claim_payments(%s)", (POD,)).fetchall()
+        assert found == [(free,)]
+        pod.execute("SET lock_timeout = '10ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):  # nothing else is left: now it waits
+            pod.execute("SELECT run_id FROM payroll.claim_payments(%s)", (POD,))
+        person.rollback()
+        assert pod.execute("SELECT run_id FROM payroll.claim_payments(%s)", (POD,)).fetchall() == [(locked,)]
+
+
+def test_channels_that_somebody_has_locked_hold_up_no_other_organization(database: Database) -> None:
+    with database.connect() as superuser, superuser.transaction():
+        first = new_organization(superuser)
+        second = new_organization(superuser)
+        start_pods(superuser, POD)
+        open_run(superuser, first, payees=1)
+        free, _ = open_run(superuser, second, payees=1)
+    with (
+        database.connect(autocommit=False) as person,
+        database.connect("payroll_pod") as pod,
+    ):
+        person.execute(
+            "SELECT FROM payroll.channel_account WHERE organization_id = %s FOR UPDATE",
+            (first.organization_id,),
+        )
+        assert pod.execute("SELECT run_id FROM payroll.claim_payments(%s)", (POD,)).fetchall() == [(free,)]

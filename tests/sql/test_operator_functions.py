@@ -425,3 +425,33 @@ def test_an_organization_can_not_stop_anothers_schedule_of_the_same_name(
     states = rows(connection, "SELECT organization_id, state::text AS state FROM payroll.pay_schedule")
     assert {row["state"] for row in states if row["organization_id"] == other.organization_id} == {"paused"}
     assert {row["state"] for row in states if row["organization_id"] != other.organization_id} == {"active"}
+
+
+def test_two_channels_of_an_organization_do_not_share_a_key_index(connection: Connection) -> None:
+    acme = new_organization(connection, channels=0)
+
+    def add(address: str) -> None:
+        call(
+            connection,
+            "add_channel",
+            role="payroll_operator",
+            organization=acme.name,
+            address=address,
+            key_index=7,
+            sequence=1,
+        )
+
+    add(account("seven"))
+    with refused(connection, "PL006", words="key index 7"):
+        add(account("another seven"))
+
+
+def test_the_overviews_show_a_schedule_whose_zone_the_server_forgot(connection: Connection) -> None:
+    acme = new_organization(connection)
+    schedule = new_schedule(connection, acme, [Line(new_payees(connection, acme, 1)[0])])
+    connection.execute("UPDATE payroll.pay_schedule SET time_zone = 'Atlantis/Capital'")
+    connection.execute("SET LOCAL ROLE payroll_auditor")
+    (row,) = rows(connection, "SELECT * FROM payroll.schedule_overview WHERE schedule_id = %s", schedule)
+    connection.execute("RESET ROLE")
+    assert row["next_pay_at"] is not None
+    assert row["next_local_time"] is None

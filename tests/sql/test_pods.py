@@ -273,7 +273,7 @@ def test_the_summary_counts_what_is_live(connection: Connection) -> None:
     assert set(summary(connection)) == {
         "runs_payable", "payments_pending", "batches_open", "batches_held", "batches_quarantined",
         "channels_active",
-        "channels_quarantined", "runs_awaiting_funds", "schedules_overdue",
+        "channels_quarantined", "runs_awaiting_funds", "schedules_overdue", "runs_held", "payments_held",
     }  # fmt: skip
     assert set(summary(connection).values()) == {0}
     acme = new_organization(connection, channels=3)
@@ -288,6 +288,7 @@ def test_the_summary_counts_what_is_live(connection: Connection) -> None:
         "runs_payable": 1, "payments_pending": 52, "batches_open": 1, "batches_held": 1,
         "batches_quarantined": 1,
         "channels_active": 2, "channels_quarantined": 1, "runs_awaiting_funds": 0, "schedules_overdue": 1,
+        "runs_held": 0, "payments_held": 0,
     }  # fmt: skip
     run_row(connection, run_id)
 
