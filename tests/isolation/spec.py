@@ -53,6 +53,7 @@ class Spec:
     expect: tuple[Expectation, ...] = ()
     isolation: str = READ_COMMITTED
     never_refused: bool = False  # whatever the calls may otherwise be refused with
+    in_turn: bool = True  # False: a serial order need not explain which of several runs was served
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def judge(spec: Spec, outcome: Outcome, serial: SerialOutcomes | None) -> list[F
         what = expect(outcome)
         if what is not None:
             faults.append(Fault(BROKEN, outcome.title, what))
-    if serial is not None:
+    if serial is not None and spec.in_turn:
         what = serial.explain(outcome)
         if what is not None:
             faults.append(Fault(BROKEN, outcome.title, what))
