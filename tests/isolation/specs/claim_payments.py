@@ -42,7 +42,7 @@ def _whole_life(number: int) -> Session:
 def claim_payments_specs() -> Iterator[Spec]:
     for name, scenario in _SCENARIOS:
         claims = _claims(2, "chosen", "run_locked")
-        # A run that the other session has locked is passed over, though its turn comes first if that session fails.
+        # A run that the other session has locked is passed over, even if that session then fails.
         several_runs = scenario in (TWO_RUNS_ONE_CHANNEL, TWO_ORGANIZATIONS)
         yield Spec(f"claim x claim, {name}", scenario, claims, never_refused=True, in_turn=not several_runs)
     for name, scenario in _SCENARIOS[2:5]:
