@@ -292,7 +292,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/import_row_problems.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/import_row_problems.sql', '2f20e203447fbb6c1e30676a14ecb7a384496f97c54fe10e9ac8d139333af956')
+VALUES ('functions/import_row_problems.sql', '0421ad4136e27834037cf7fc720be7ff47d0ee2bc2f346be139051851cda5628')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;
@@ -579,7 +579,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/upcoming_occurrence.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/upcoming_occurrence.sql', '41900044efd40c61116ac90b89000ff0fab956a84ac250c8f4242fd84b10343d')
+VALUES ('functions/upcoming_occurrence.sql', 'f32162e7f3dd162e5d12db3b0720c2bddbe02b55bdf6f569a66b55224817fb38')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -147,6 +147,22 @@ class EmbeddedPostgres:
         except BaseException:
             self.stop()
             raise
+        self._watch()
+
+    def crash(self) -> None:
+        """Ends the server at once, without a farewell or a checkpoint; `recover` starts it again."""
+        process = self._process
+        if process is not None:
+            process.send_signal(signal.SIGQUIT)
+            process.wait(30)
+
+    def recover(self) -> None:
+        """Starts a crashed server again, on its port; returns when it takes connections."""
+        self._launch(last=True)
+        self._dismiss_guard()
+        self._watch()
+
+    def _watch(self) -> None:
         if not self._keep:
             self._guard = subprocess.Popen(
                 ["/bin/sh", "-c", _GUARD, "guard", str(self.pid), str(self.data), str(self._place)],
@@ -156,6 +172,14 @@ class EmbeddedPostgres:
                 start_new_session=True,
                 cwd="/",
             )
+
+    def _dismiss_guard(self) -> None:
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.wait()
+            if self._guard.stdin is not None:
+                self._guard.stdin.close()
+            self._guard = None
 
     def stop(self) -> None:
         """Stops the server (fast, then by force) and removes its files."""
@@ -169,12 +193,7 @@ class EmbeddedPostgres:
                 except subprocess.TimeoutExpired:
                     continue
             self._process = None
-        if self._guard is not None:
-            self._guard.kill()
-            self._guard.wait()
-            if self._guard.stdin is not None:
-                self._guard.stdin.close()
-            self._guard = None
+        self._dismiss_guard()
         shutil.rmtree(self._place, ignore_errors=True)
         (self.directory / _STATE_FILE).unlink(missing_ok=True)
         if self.directory.is_dir() and not any(self.directory.iterdir()):

@@ -1,7 +1,8 @@
 -- payroll.import_row_problems(import_id) -> (row_number, column_name, problem) rows
 --   What is wrong with staged rows taken one by one: something missing, an address that fails its checksum, an amount that
 --   can't be paid exactly, a memo or asset that the ledger doesn't know.
--- Errors: none.   Tables: payroll_import_row, organization, payee (read).   Called by: payroll_import_problems. Not granted to anyone.
+-- Errors: none.   Tables: payroll_import_row, organization, payee, funding_account,
+--   channel_account (read).   Called by: payroll_import_problems. Not granted to anyone.
 -- enable_nestloop is off for the reason given in import_lines.
 CREATE OR REPLACE FUNCTION payroll.import_row_problems(import_id uuid)
 RETURNS TABLE (row_number integer, column_name text, problem text)
@@ -37,6 +38,9 @@ AS $$
                CASE WHEN r.name IS NULL THEN 'is missing' END AS name_problem,
                CASE
                WHEN r.destination IS NULL THEN 'is missing'
+               WHEN r.destination IN (SELECT f.address::text FROM payroll.funding_account AS f)
+                    OR r.destination IN (SELECT a.address::text FROM payroll.channel_account AS a)
+               THEN 'is an account that payrolls are paid from, not a payee''s; ask the payee for the address (G… or M…)'
                WHEN r.destination = k.destination THEN NULL    -- as it is stored, and so checked already
                WHEN left(r.destination, 1) = 'C' THEN 'is a contract''s address; payroll pays accounts only (G… or M…)'
                WHEN left(r.destination, 1) = 'S' THEN 'is not an address; if it is a secret key, treat it as stolen'

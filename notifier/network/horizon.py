@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Self
+from typing import Any, Self
 
 import aiohttp
 
@@ -179,6 +179,7 @@ class HorizonNetwork:
     async def channel_uses(self, address: str, sequence: int) -> ChannelUses | NotAsked | Unknown:
         """Reads the account's history backwards until it is past `sequence`, at most MAX_PAGES pages."""
         uses: list[ChannelUse] = []
+        explained = past = False
         query = {"order": "desc", "limit": str(PAGE), "include_failed": "true"}
         for _ in range(MAX_PAGES):
             answer = await self._ask(f"/accounts/{address}/transactions", query)
@@ -189,15 +190,17 @@ class HorizonNetwork:
             try:
                 records = records_of(read_json(answer.body))
                 for record in records:
-                    if record.get("source_account") != address:
-                        continue
-                    number = integer(record.get("source_account_sequence"))
-                    if number == sequence:
-                        uses.append(read_channel_use(record))
-                    elif number < sequence and record.get("successful") is True:
-                        return ChannelUses(tuple(uses), complete=True)
+                    if record.get("source_account") == address:
+                        number = integer(record.get("source_account_sequence"))
+                        if number == sequence:
+                            uses.append(read_channel_use(record))
+                        elif number < sequence:
+                            past = True
+                            if record.get("successful") is True:
+                                return ChannelUses(tuple(uses), complete=explained)
+                    explained = explained or not (past or _created_by(record, sequence))
                 if len(records) < PAGE:
-                    return ChannelUses(tuple(uses), complete=True)
+                    return ChannelUses(tuple(uses), complete=explained)
                 query["cursor"] = str(records[-1].get("paging_token"))
             except Unreadable as error:
                 return Unknown(f"account transactions: {error}")
@@ -225,6 +228,12 @@ def _absent_or_unknown(answer: _Answer) -> NotFound | NotAsked | Unknown:
     if answer.status == 404 and answer.problem == "not_found":
         return NotFound()
     return answer.no_answer()
+
+
+def _created_by(record: Mapping[str, Any], sequence: int) -> bool:
+    """Whether it stands in the ledger that made the account: its first sequence is that ledger's number,
+    shifted."""
+    return integer(record.get("ledger")) == sequence >> 32
 
 
 def _read_submission(answer: _Answer, hashes: tuple[bytes, ...]) -> SubmitAnswer:

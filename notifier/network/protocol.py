@@ -114,8 +114,11 @@ class ChannelUse:
 
 @dataclass(frozen=True, slots=True)
 class ChannelUses:
-    """Transactions with the channel as source and the asked sequence; `complete`: the history was read far
-    enough."""
+    """Transactions with the channel as source and the asked sequence.
+
+    `complete`: the history was read far enough, and holds something that is later than the last use of an
+    earlier number. Without that the node that answered may be behind, and knows nothing of the slot yet.
+    """
 
     uses: tuple[ChannelUse, ...]
     complete: bool

@@ -4,6 +4,7 @@ import re
 
 from paylock.payroll_file.addresses import refuse_secret
 from paylock.payroll_file.problems import FieldRefused
+from paylock.payroll_file.spreadsheet_damage import refuse_rounded
 
 TYPES = ("none", "text", "id", "hash", "return")
 TEXT_BYTES = 28
@@ -45,6 +46,7 @@ def memo_of(kind: str, memo: str, destination: str) -> str | None:
 
 
 def _text(memo: str) -> str:
+    refuse_rounded(memo)
     for position, character in enumerate(memo, start=1):
         if character in _ODD_SPACES:
             raise FieldRefused(

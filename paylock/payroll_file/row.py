@@ -13,11 +13,14 @@ from paylock.payroll_file.assets import asset_code_of, asset_issuer_of
 from paylock.payroll_file.columns import TERMS, Columns
 from paylock.payroll_file.memos import memo_of, memo_type_of
 from paylock.payroll_file.problems import FieldRefused, Problem, ProblemList
+from paylock.payroll_file.spreadsheet_damage import refuse_error_value, refuse_rounded
 from paylock.payroll_file.terms import ScheduleTerms, TermsRefused, terms_from_words
-from paylock.payroll_file.text_source import refuse_unreadable
+from paylock.payroll_file.text_source import JOINERS, refuse_unreadable
 
 T = TypeVar("T")
 _LINE = re.compile(r"[0-9]{1,5}", re.ASCII)
+_MAYBE_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}", re.ASCII)
+_REST_OF_THOUSANDS = re.compile(r"[0-9]{3}(?:\.[0-9]*)?", re.ASCII)
 LARGEST_LINE = 32_767
 LONGEST_SHORT_LABEL = 100  # what the database takes
 LONGEST_LABEL = 200
@@ -76,7 +79,7 @@ class RowChecker:
 
         organization = self._organization or checked("organization", short_label_of)
         schedule = checked("schedule", short_label_of)
-        employee_id = checked("employee_id", short_label_of)
+        employee_id = checked("employee_id", employee_id_of)
         name = checked("name", label_of)
         destination = checked("destination", destination_of)
         memo_text = cell("memo", "")
@@ -91,7 +94,7 @@ class RowChecker:
         issuer: str | None = None
         if self._problems.total == asset_refused:
             issuer = checked("issuer", lambda text: asset_issuer_of(asset_code, text))
-        amount = checked("amount", amount_of)
+        amount = checked("amount", self._amount_of)
         line = checked("line", line_of)
         terms = self._terms_of(row, cell) if self._columns.has_terms else self._terms
         if self._problems.total > before:
@@ -121,30 +124,46 @@ class RowChecker:
             terms,
         )
 
+    def _amount_of(self, text: str) -> Decimal:
+        """Semicolons come from spreadsheets of countries where 1.500 is one thousand and five hundred."""
+        if self._columns.separator == ";" and _MAYBE_THOUSANDS.fullmatch(text):
+            raise FieldRefused(
+                f"{text!r} may mean {text.replace('.', '')} in a file with semicolons; write {text}0, or"
+                f" {text.replace('.', '')}"
+            )
+        return amount_of(text)
+
+    def _is_ragged(self, fields: list[str]) -> bool:
+        """Fields too few or too many. Empty ones too many are let pass, unless 1,500 became two fields."""
+        columns = self._columns
+        if len(fields) <= columns.width:
+            return len(fields) < columns.width
+        after_amount = fields[columns.places["amount"] + 1]
+        return any(fields[columns.width :]) or _REST_OF_THOUSANDS.fullmatch(after_amount) is not None
+
     def _readable(self, row: int, fields: list[str]) -> dict[str, str] | None:
         """The row's cells by column; None (with the reason) if it is ragged."""
         columns = self._columns
-        if len(fields) != columns.width:
-            extra = fields[columns.width :]
-            if len(fields) < columns.width or any(extra):
-                self._problems.add(
-                    Problem(
-                        row,
-                        None,
-                        f"has {len(fields)} columns where the header has {columns.width}; a separator or a "
-                        "line break stands in a field without quotes, or a column is missing",
-                    )
+        if self._is_ragged(fields):
+            self._problems.add(
+                Problem(
+                    row,
+                    None,
+                    f"has {len(fields)} columns where the header has {columns.width}; a separator or a "
+                    "line break stands in a field without quotes, or a column is missing",
                 )
-                return None
+            )
+            return None
         cells: dict[str, str] = {}
         before = self._problems.total
         for column, place in columns.places.items():
             text = fields[place]
-            if not (text.isascii() and text.isprintable()):
-                try:
+            try:
+                refuse_error_value(text)
+                if not (text.isascii() and text.isprintable()):
                     refuse_unreadable(text)
-                except FieldRefused as refused:
-                    self._problems.add(columns.problem(row, column, str(refused)))
+            except FieldRefused as refused:
+                self._problems.add(columns.problem(row, column, str(refused)))
             cells[column] = text
         return cells if self._problems.total == before else None
 
@@ -171,12 +190,21 @@ def short_label_of(text: str) -> str:
     return label_of(text, LONGEST_SHORT_LABEL)
 
 
+def employee_id_of(text: str) -> str:
+    """The name under which a person is known: nothing in it that can't be seen, nothing rounded."""
+    refuse_rounded(text)
+    for joiner in JOINERS:
+        if joiner in text:
+            raise FieldRefused(f"holds the invisible character U+{ord(joiner):04X}; type it anew")
+    return short_label_of(text)
+
+
 def label_of(text: str, longest: int = LONGEST_LABEL) -> str:
-    """A name that people read: not empty, not too long, its non-breaking spaces made normal ones."""
+    """A name that people read: not empty, not too long, one normal space wherever there is white space."""
     if not text:
         raise FieldRefused("is empty; write it")
     refuse_secret(text)
-    if not text.isascii():
+    if "  " in text or not text.isascii():
         text = unicodedata.normalize("NFC", " ".join(text.split()))
     if len(text) > longest:
         raise FieldRefused(f"has {len(text)} characters; the longest allowed is {longest}")

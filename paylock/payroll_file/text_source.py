@@ -7,6 +7,7 @@ can name its row and column instead of the whole reading ending there.
 
 import codecs
 import io
+import unicodedata
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -21,6 +22,8 @@ _WORKBOOKS = {
     b"{\\rtf": "a word processor's document",
     b"\x1f\x8b": "a compressed archive",
 }
+JOINERS = "\u200c\u200d"
+"""Invisible, but part of how some languages are written."""
 _UTF16_DAMAGE = "paylock_utf16_damage"
 
 
@@ -133,3 +136,5 @@ def refuse_unreadable(value: str) -> None:
             raise FieldRefused("holds a line break; write it on one line")
         if point < 0x20 or 0x7F <= point <= 0x9F:
             raise FieldRefused(f"holds the control character U+{point:04X}; delete it")
+        if unicodedata.category(character) == "Cf" and character not in JOINERS:
+            raise FieldRefused(f"holds the invisible character U+{point:04X}; type it anew")

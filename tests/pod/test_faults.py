@@ -209,6 +209,32 @@ async def test_a_sequence_bumped_past_the_slot_quarantines_after_some_ledgers(
     assert judge(await town.get("/sandbox/operations"), it.funding.public_key, []).exactly_once
 
 
+async def test_a_stale_node_that_answers_for_history_quarantines_nothing(
+    database: Database, network: Sandbox, town: Town
+) -> None:
+    """Behind a load balancer one node knows the channel's sequence, the other is stuck a minute ago and says
+    that it knows nothing of the transaction."""
+    it = await open_shop(town, database, channels=1)
+    pays = await payees(town, 20)
+    stale = {"kind": "lagging_node", "method": "GET", "ledgers": 60, "count": None}
+    await town.post(
+        "/sandbox/faults",
+        [
+            {"kind": "lost_after_submit", "count": 1},
+            {**stale, "path": "/transactions/*"},
+            {**stale, "path": "/accounts/*/transactions"},
+        ],
+    )
+    async with pod_process(pod_environment(database, network.url, PASSPHRASE, it)) as pod:
+        add_schedule(database, it, pays)
+        await pod.logged("alert: slot_unexplained")
+        await asyncio.sleep(3)  # a dozen ledgers
+        assert [state for state, _ in await batch_states(database)] == ["signed"]
+        network.clear_faults()
+        assert await run_ended(database) == [("paid", 20, 0)]
+    assert judge(await town.get("/sandbox/operations"), it.funding.public_key, pays).exactly_once
+
+
 async def test_a_defect_holds_the_batch_until_a_person_resumes_it(
     database: Database, network: Sandbox, town: Town
 ) -> None:

@@ -388,6 +388,26 @@ async def test_the_channel_s_history_is_read_back_until_it_is_past_the_slot(
     assert len(server.requests) == 2
 
 
+@pytest.mark.parametrize(
+    ("newest", "complete"),
+    [
+        ({"source_account": OTHER}, True),  # another account's transaction moved the sequence
+        ({"source_account_sequence": "51"}, True),
+        ({"source_account_sequence": "49", "successful": True}, False),
+        ({"source_account_sequence": "49", "successful": False}, False),
+        ({"source_account": OTHER, "ledger": 0}, False),  # made the account, in ledger 50 >> 32
+        (None, False),
+    ],
+)
+async def test_a_history_that_ends_before_the_slot_was_used_is_a_node_that_is_behind(
+    server: ScriptedServer, horizon: HorizonNetwork, newest: dict[str, Any] | None, complete: bool
+) -> None:
+    older = [transaction(source_account_sequence=str(n), successful=n != 48) for n in (48, 47)]
+    found = [] if newest is None else [transaction(**newest)]
+    server.answer = lambda _request: page(*found, *([] if newest is None else older))
+    assert await horizon.channel_uses(CHANNEL, 50) == ChannelUses((), complete=complete)
+
+
 async def test_a_history_that_never_ends_is_not_called_complete(
     server: ScriptedServer, horizon: HorizonNetwork
 ) -> None:

@@ -246,6 +246,44 @@ def test_new_terms_never_open_a_date_twice(connection: Connection, weekly: dict[
     assert schedule(connection)["next_nominal_date"] == date(2026, 6, 16)
 
 
+def test_an_edit_loses_no_date_that_is_due_and_not_opened_yet(
+    connection: Connection, weekly: dict[str, str]
+) -> None:
+    """Whether a pod opened it just before the edit or just after makes no difference."""
+    for _ in range(3):
+        open_due(connection)
+    same: dict[str, Any] = {"rule": "FREQ=WEEKLY;BYDAY=MO", "first_pay_date": date(2026, 5, 25)}
+    for changed in (
+        {**same, "pay_time": "08:00", "time_zone": "UTC"},  # earlier than it was due
+        {**same, "time_zone": "Pacific/Kiritimati"},
+        {},  # another rule
+        {**same, "rule": "FREQ=WEEKLY;BYDAY=SU", "first_pay_date": date(2026, 5, 24)},
+    ):
+        with connection.transaction(force_rollback=True):
+            operate(connection, "change_schedule", **weekly, **new_terms(1, **changed))
+            assert open_due(connection) == [date(2026, 6, 15)], changed
+            assert open_due(connection) == []
+    with connection.transaction(force_rollback=True):  # a person who ends it earlier means it
+        with refused(connection, "PL001"):
+            operate(
+                connection, "change_schedule", **weekly, **new_terms(1, **same, end_date=date(2026, 6, 14))
+            )
+
+
+def test_a_pay_time_that_is_moved_into_the_past_of_the_pay_day_skips_nobody(
+    connection: Connection, weekly: dict[str, str]
+) -> None:
+    set_clock(connection, datetime(2026, 6, 15, 6, tzinfo=UTC))
+    while open_due(connection):
+        pass
+    assert schedule(connection)["next_pay_at"] == datetime(2026, 6, 15, 9, tzinfo=UTC)
+    terms = new_terms(
+        1, rule="FREQ=WEEKLY;BYDAY=MO", first_pay_date=date(2026, 5, 25), pay_time="05:00", time_zone="UTC"
+    )
+    operate(connection, "change_schedule", **weekly, **terms)
+    assert [open_due(connection), open_due(connection)] == [[date(2026, 6, 15)], []]
+
+
 @pytest.mark.parametrize(
     ("changed", "sqlstate"),
     [

@@ -182,6 +182,13 @@ def test_rows_that_contradict_each_other_are_named(connection: Connection) -> No
     assert problems(connection, [row("E1"), row("E1", line="2")]) == []
 
 
+def test_an_account_that_payrolls_are_paid_from_is_nobody_s_destination(connection: Connection) -> None:
+    """Its money would go in a circle, and count as paid."""
+    for table in ("funding_account", "channel_account"):
+        own = one(connection, f"SELECT address::text FROM payroll.{table} LIMIT 1")
+        assert problems(connection, [row("E1"), row("E2", destination=own)]) == [(3, "destination")]
+
+
 def test_staged_rows_can_be_thrown_away(connection: Connection) -> None:
     import_id = stage(connection, [row("E1"), row("E2")])
     for expected in (2, 0):

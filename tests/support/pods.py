@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -79,11 +79,13 @@ class PodProcess:
 
 
 @asynccontextmanager
-async def pod_process(environment: dict[str, str]) -> AsyncIterator[PodProcess]:
-    """Start a pod; it is killed at the end if it still runs."""
+async def pod_process(
+    environment: dict[str, str], program: Sequence[str] = ("-m", "notifier")
+) -> AsyncIterator[PodProcess]:
+    """Start a pod; it is killed at the end if it still runs. `program`: what Python is told to run."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("PAYLOCK_")}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "notifier", stderr=PIPE, env={**inherited, **environment}
+        sys.executable, *program, stderr=PIPE, env={**inherited, **environment}
     )
     pod = PodProcess(process)
     try:
