@@ -14,6 +14,7 @@ from notifier import crash_points
 from notifier.alerts import Alerts
 from notifier.backoff import Backoff
 from notifier.batch import Envelope
+from notifier.cancelling import cancel_all
 from notifier.database import (
     ClaimLost,
     ContradictingSettlement,
@@ -423,9 +424,7 @@ class Dispatcher:
 
     async def stop(self) -> None:
         """Cancel what is running; the batches stay as the database knows them."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_all(self._tasks)
 
 
 def _kind(answer: object) -> str:

@@ -13,6 +13,7 @@ from notifier import crash_points
 from notifier.alerts import Alerts
 from notifier.backoff import Backoff
 from notifier.batch import Batch
+from notifier.cancelling import cancel_all
 from notifier.database import Database, DatabaseRefused, DatabaseUnreachable, NextDue
 from notifier.dispatch import Dispatcher
 from notifier.envelope import EnvelopeBuilder, UnbuildableBatch
@@ -212,9 +213,7 @@ class Payer:
     async def give_unsigned_back(self) -> None:
         """For shutdown: stop the tasks whose batches have no envelope yet, and release those batches."""
         unsigned = dict(self._unsigned)
-        for task in unsigned:
-            task.cancel()
-        await asyncio.gather(*unsigned, return_exceptions=True)
+        await cancel_all(unsigned)
         await asyncio.gather(
             *(self._give_back(tracked, "shutting down") for tracked in unsigned.values()),
             return_exceptions=True,

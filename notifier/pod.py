@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from notifier import crash_points, logs
 from notifier.alerts import Alerts
 from notifier.backoff import Backoff
+from notifier.cancelling import cancel_all
 from notifier.configuration import Configuration, ConfigurationError, read_configuration
 from notifier.database import Database, DatabaseRefused, DatabaseUnreachable, WrongNetwork
 from notifier.dispatch import Dispatcher
@@ -150,9 +151,7 @@ class Pod:
                 return True
             return False
         finally:
-            for one in (task, stopped):
-                one.cancel()
-            await asyncio.gather(task, stopped, return_exceptions=True)
+            await cancel_all((task, stopped))
 
     async def _start(self) -> None:
         """Find the network, make sure that it is the right one, find the database, and register."""
@@ -210,15 +209,14 @@ class Pod:
                     raise RuntimeError(f"job {task.get_name()} has ended")
             await self._drain()
         finally:
-            stopped.cancel()
-            await _cancel([*self._claiming, *self._jobs])
+            await cancel_all((stopped, *self._claiming, *self._jobs))
             await self.dispatcher.stop()
 
     async def _drain(self) -> None:
         """Stop claiming, give back what has no envelope, wait for what was sent, retire."""
         c = self._configuration
         log.info("stopping", extra={"in_flight": len(self.tracker), "grace_seconds": c.grace_seconds})
-        await _cancel(self._claiming)
+        await cancel_all(self._claiming)
         try:
             async with asyncio.timeout(c.grace_seconds):
                 await self._payer.give_unsigned_back()
@@ -230,12 +228,6 @@ class Pod:
             async with asyncio.timeout(3):
                 await self.database.retire_pod()
         log.info("stopped")
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def run_pod(configuration: Configuration) -> int:
