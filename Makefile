@@ -4,7 +4,7 @@
 PY = .venv/bin/python
 TESTS ?= tests
 
-.PHONY: help demo demo-stop test check isolation bench lint lock install-sql venv venv-dev clean
+.PHONY: help docs demo demo-stop test check isolation bench lint lock install-sql venv venv-dev clean
 
 help:
 	@echo 'make demo         pay a whole payroll on this machine, start to end (KEEP=1: leave it running)'
@@ -14,6 +14,7 @@ help:
 	@echo 'make bench        speed and memory, as ratios within one run'
 	@echo 'make lint         ruff, mypy, squawk'
 	@echo 'make install-sql  write db/install.sql again after a change in db/'
+	@echo 'make docs         print the pages of docs/ that repeat the database again'
 	@echo 'make lock         pin the packages again (needs uv; UPGRADE=1 takes newer ones)'
 	@echo 'make clean        remove .venv and everything that was generated'
 
@@ -45,6 +46,9 @@ lint: venv-dev
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy $(wildcard notifier paylock sandbox tests bench)
 	.venv/bin/squawk $(wildcard db/migrations/*.sql)
+
+docs: venv
+	$(PY) -m paylock.documents
 
 install-sql: venv
 	$(PY) -m paylock.install_script

@@ -66,6 +66,15 @@ def database_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+# For errors that PostgreSQL itself raises, and says nothing more about.
+_HINTS = {
+    "42501": "this login may not do that: docs/setup.md says which role each command needs",
+    "42P01": "is Paylock installed in this database, and up to date? Run: paylock migrate",
+    "3F000": "Paylock is not installed in this database. Run: paylock migrate",
+    "42883": "is Paylock up to date in this database? Run: paylock migrate",
+}
+
+
 def explain(error: psycopg.Error) -> str:
     """One or two lines for a person: what went wrong and, where the database says so, what to do."""
     diagnostic = error.diag
@@ -76,8 +85,9 @@ def explain(error: psycopg.Error) -> str:
     lines += getattr(error, "__notes__", [])
     if diagnostic.message_detail:
         lines.append(f"detail: {diagnostic.message_detail}")
-    if diagnostic.message_hint:
-        lines.append(f"hint: {diagnostic.message_hint}")
+    hint = diagnostic.message_hint or _HINTS.get(error.sqlstate, "")
+    if hint:
+        lines.append(f"hint: {hint}")
     return "\n".join(lines)
 
 
