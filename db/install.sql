@@ -222,7 +222,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/claim_payments.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/claim_payments.sql', '6b49c96f6cf09b468fae9f16dbb750ff879ce6be563541fbdb6bfcc86a75e6cf')
+VALUES ('functions/claim_payments.sql', 'b8afea0deed3870116083835817bde78e837700e698230bf57173505b975586f')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -45,8 +45,8 @@ DECLARE
     batch_memo_value text;
     new_batch bigint;
     new_token constant uuid := gen_random_uuid();
-    tried_runs bigint[] := '{}';
-    full_organizations bigint[] := '{}';    -- whose idle channels other sessions took meanwhile
+    tried_runs bigint[] := '{}'::bigint[];
+    full_organizations bigint[] := '{}'::bigint[];    -- whose idle channels other sessions took meanwhile
     locked_run bigint;                      -- the first one that another session had locked
     holds_lock boolean := false;
 BEGIN
