@@ -4,13 +4,14 @@
 PY = .venv/bin/python
 TESTS ?= tests
 
-.PHONY: help docs demo demo-stop test check isolation bench lint lock install-sql venv venv-dev clean
+.PHONY: help docs demo demo-stop test check isolation model bench lint lock install-sql venv venv-dev clean
 
 help:
 	@echo 'make demo         pay a whole payroll on this machine, start to end (KEEP=1: leave it running)'
 	@echo 'make demo-stop    end a demo that KEEP=1 left running, and remove its files'
 	@echo 'make test         lint, types and all tests (TESTS=tests/sql for a part)'
 	@echo 'make isolation    all interleavings of concurrent sessions (needs isolationtester)'
+	@echo 'make model        explore the protocol whole, and with each guard taken out (needs spin and gcc)'
 	@echo 'make bench        speed and memory, as ratios within one run'
 	@echo 'make lint         ruff, mypy, squawk'
 	@echo 'make install-sql  write db/install.sql again after a change in db/'
@@ -38,13 +39,16 @@ check: venv-dev
 isolation: venv-dev
 	$(PY) -m tests.isolation
 
+model: venv
+	$(PY) -m model $(if $(QUICK),--quick)
+
 bench: venv-dev
 	$(PY) -m bench
 
 lint: venv-dev
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy $(wildcard notifier paylock sandbox tests bench)
+	$(PY) -m mypy $(wildcard notifier paylock sandbox tests bench model)
 	.venv/bin/squawk $(wildcard db/migrations/*.sql)
 
 docs: venv

@@ -62,6 +62,10 @@ def _program(name: str) -> Callable[[], Path | None]:
     return find
 
 
+def _spin_and_compiler() -> Path | None:
+    return _program("spin")() if shutil.which("gcc") else None
+
+
 EXTRAS = {
     extra.name: extra
     for extra in (
@@ -74,6 +78,7 @@ EXTRAS = {
             "pod image", "podman and PAYLOCK_TEST_POD_IMAGE", lambda: _engine_with("PAYLOCK_TEST_POD_IMAGE")
         ),
         Extra("kubectl", "kubectl", _program("kubectl")),
+        Extra("spin", "spin, gcc and libc6-dev", _spin_and_compiler),
     )
 }
 
