@@ -9,7 +9,6 @@ from model.checks import CHECKS, Check, Search, Verdict
 from model.exploration import Outcome, explore
 from model.story import story, table
 
-
 FEW = (
     "lock of the schedule",
     "one run per",
