@@ -31,6 +31,9 @@ async def test_a_pod_killed_at_any_boundary_pays_nobody_twice_and_leaves_nobody_
         assert await doomed.ended() == -signal.SIGKILL
     async with pod_process(environment) as survivor:
         assert await run_ended(database) == [("paid", 350, 0)]
+        await survivor.logged(
+            "started"
+        )  # where the killed pod settled the last batch, nobody waited for this one
         survivor.signal(signal.SIGTERM)
         assert await survivor.ended() == 0
     assert judge(await town.get("/sandbox/operations"), it.funding.public_key, pays).exactly_once

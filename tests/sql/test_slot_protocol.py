@@ -91,6 +91,7 @@ MUTANTS: list[tuple[Callable[[World], None], list[Change]]] = [
         late_envelope,
         [
             ("record_envelope", "batch.claim_token IS DISTINCT FROM record_envelope.claim_token", "false"),
+            ("record_envelope", " OR batch.state = 'released' THEN", " THEN"),
             ("record_envelope", "batch.state NOT IN ('claimed', 'signed')", "false"),
         ],
     ),
