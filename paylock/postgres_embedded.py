@@ -32,10 +32,11 @@ _SOCKET_PATH_LIMIT = 90  # sun_path has 104 to 108 bytes; the name of the socket
 # Waits until its standard input ends (its parent died, however), then stops the server and removes the files.
 _GUARD = """
 cat >/dev/null
-[ "$(head -n 1 "$2/postmaster.pid" 2>/dev/null)" = "$1" ] || exit 0
-kill -INT "$1"; i=0
-while [ -e "$2/postmaster.pid" ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done
-[ -e "$2/postmaster.pid" ] && kill -KILL "$1"
+if [ "$(head -n 1 "$2/postmaster.pid" 2>/dev/null)" = "$1" ]; then
+    kill -INT "$1"; i=0
+    while [ -e "$2/postmaster.pid" ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done
+    [ -e "$2/postmaster.pid" ] && kill -KILL "$1"
+fi
 rm -rf -- "$3"
 """
 
@@ -93,7 +94,9 @@ class EmbeddedPostgres:
         self._keep = keep
         self._password = secrets.token_hex(16)
         self._account = Account.choose()
-        self._place = self.directory / "cluster"
+        self._place = (
+            self.directory / f"cluster-{secrets.token_hex(4)}"
+        )  # no other's, ever: a guard removes it
         self._binaries = binaries or Path()
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
@@ -193,14 +196,14 @@ class EmbeddedPostgres:
                 except subprocess.TimeoutExpired:
                     continue
             self._process = None
-        self._dismiss_guard()
         shutil.rmtree(self._place, ignore_errors=True)
+        self._dismiss_guard()  # not before: who is killed while removing leaves the rest to it
         (self.directory / _STATE_FILE).unlink(missing_ok=True)
         if self.directory.is_dir() and not any(self.directory.iterdir()):
             self.directory.rmdir()
 
     def _reachable_place(self) -> Path:
-        place = self.directory / "cluster"
+        place = self._place
         place.mkdir(mode=0o700, exist_ok=True)
         self._account.own(place)
         if self._account.may_enter(place):
