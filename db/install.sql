@@ -551,7 +551,7 @@ ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excl
 
 \ir functions/settle_batch.sql
 INSERT INTO payroll.installed_function AS installed (name, checksum)
-VALUES ('functions/settle_batch.sql', 'fab0d3dd5c010b5966fd6fe70ee9a5fc302e92768197985bb6719a13235b445a')
+VALUES ('functions/settle_batch.sql', 'eea31c65ce70ea39d93edcc943a280ac06e7d505efb420a145bdcd259a54624f')
 ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at,
     applied_by = excluded.applied_by
  WHERE installed.checksum <> excluded.checksum;

@@ -256,7 +256,10 @@ class Dispatcher:
         crash_points.reach("after_settle")
         if state not in ("succeeded", "failed"):
             self._mark_spent(tracked, found.tx_hash)
-            log.warning("in a ledger as invalid, slot unused", extra=_about(tracked, code=found.result_code))
+            log.warning(
+                "in a ledger as invalid; it did not use the slot",
+                extra=_about(tracked, code=found.result_code),
+            )
             return None
         self._count(tracked, found, state)
         self._let_go(tracked)

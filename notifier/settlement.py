@@ -128,9 +128,17 @@ def _settle(found: InLedger) -> Settle:
     return Settle(found, read_channel=not found.successful and found.result_code != "tx_failed")
 
 
+def _used_its_number(found: InLedger) -> bool:
+    return found.successful or found.result_code in CONSUMING_FAILURES
+
+
 def _found(lookups: Sequence[LookupAnswer], spent: frozenset[bytes]) -> InLedger | None:
-    """The first hash that settles; a success before a failure."""
-    found = [answer for answer in lookups if isinstance(answer, InLedger) and answer.tx_hash not in spent]
+    """The first hash that settles, a success before a failure. A spent one may have been applied since."""
+    found = [
+        answer
+        for answer in lookups
+        if isinstance(answer, InLedger) and (answer.tx_hash not in spent or _used_its_number(answer))
+    ]
     return next((answer for answer in found if answer.successful), found[0] if found else None)
 
 
@@ -237,9 +245,9 @@ def _judge_used_slot(
         return SearchChannel()
     if isinstance(uses, NotAsked | Unknown):
         return Later(uses.reason, retry_after=uses.retry_after)
-    consumers = [
-        use for use in uses.uses if use.found.successful or use.found.result_code in CONSUMING_FAILURES
-    ]
+    if (paid := consumer_of(uses, known.hashes)) is not None:
+        return _settle(paid)
+    consumers = [use for use in uses.uses if _used_its_number(use.found)]
     for use in uses.uses:
         ours = known.hashes & {use.tx_hash, use.inner_hash}
         if ours and not ours <= known.spent:
@@ -261,8 +269,7 @@ def consumer_of(uses: ChannelUses, hashes: frozenset[bytes]) -> InLedger | None:
     """The transaction that used the slot and has one of our hashes, in whatever fee bump; None if there is
     none."""
     for use in uses.uses:
-        consumed = use.found.successful or use.found.result_code in CONSUMING_FAILURES
-        if consumed and hashes & {use.tx_hash, use.inner_hash}:
+        if _used_its_number(use.found) and hashes & {use.tx_hash, use.inner_hash}:
             return use.found
     return None
 

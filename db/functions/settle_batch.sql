@@ -10,10 +10,11 @@
 --   operation_codes   for tx_failed: one code an operation, in order ('op_success', 'op_no_trust' …); else NULL
 --   fee_charged       stroops
 --   channel_sequence  the channel's sequence as of that ledger or a later one; needed only when the transaction failed
---                     with a code other than tx_failed, because such a one may not have used its sequence number
+--                     with a code other than tx_failed, because such a one does not use its sequence number
+--                     (tx_bad_sponsorship does)
 -- Returns the batch's state: 'succeeded' (its payments are paid), 'failed' (nobody was paid; final reasons fail a payment, all others
---   go into a new batch), or 'signed' or 'quarantined' (in a ledger, but the slot is still unused, or another envelope of the batch may have
---   used it: the batch stays open on it).
+--   go into a new batch), or 'signed' or 'quarantined' (in a ledger, but not what used the slot: the batch stays open until the
+--   transaction that used it is found; if that is a stranger's, quarantine_batch).
 -- Errors: PL001 a parameter is missing, or the number of codes is not the number of operations; PL002 no such batch, or not one of
 --   its hashes; PL008 the batch was released; PL005 an earlier report says otherwise: nothing is changed, a person must look; PL009 the evidence is
 --   not sufficient (channel_sequence is missing).
@@ -89,11 +90,14 @@ BEGIN
         IF settle_batch.channel_sequence IS NULL THEN
             RAISE EXCEPTION 'batch %: % in a ledger does not say whether the slot is used', settle_batch.batch_id, settle_batch.result_code
                 USING ERRCODE = 'PL009', HINT = 'Read the channel account''s sequence as of that ledger or a later one, and pass it.';
-        ELSIF settle_batch.channel_sequence < batch.slot THEN
-            RETURN batch.state;     -- unused: the batch keeps it
+        ELSIF settle_batch.channel_sequence < batch.slot OR settle_batch.result_code <> 'tx_bad_sponsorship' THEN
+            -- This transaction did not use the slot, and that is all it says. If the slot is used all the same, then by another
+            -- envelope, by this one later (the same hash, or its inner transaction in somebody else's fee bump, can
+            -- still be applied), or by a stranger. Only the transaction that used it may close the batch: giving the
+            -- payments back on less has them paid twice. Found by model/payout.pml (SLOT_USER_NOT_READ).
+            RETURN batch.state;
         END IF;
-        -- The slot is used, but not by this transaction. Was it by another of our envelopes? Then its payments are paid, and
-        -- giving them back would pay them twice. So the batch stays open until each of its envelopes is accounted for.
+        -- tx_bad_sponsorship uses its number. Yet the number could be another envelope's doing.
         IF EXISTS (
             SELECT FROM payroll.envelope AS e
             WHERE e.batch_id = settle_batch.batch_id AND e.envelope_id <> seen.envelope_id

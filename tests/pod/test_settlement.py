@@ -367,3 +367,12 @@ def test_nothing_ever_settles_without_a_transaction_in_a_ledger() -> None:
         if isinstance(decision, Quarantine):
             assert isinstance(channel, AccountReading)
             assert channel.sequence >= SLOT
+
+
+def test_a_spent_envelope_that_was_applied_after_all_is_settled() -> None:
+    spent = replace(KNOWN, spent=frozenset({OUTER, INNER}), newest_spent=True)
+    paid = InLedger(INNER, 12, datetime(2026, 1, 1, tzinfo=UTC), True, "tx_success", None, 300)
+    assert judge_open_batch(USED, [paid], None, spent) == Settle(paid, read_channel=False)
+    stranger = ChannelUse(b"s" * 32, INNER, KNOWN.slot, paid)
+    uses = ChannelUses((stranger,), complete=True)
+    assert judge_open_batch(USED, [NotFound()], uses, spent) == Settle(paid, read_channel=False)

@@ -268,21 +268,34 @@ def test_while_the_slot_is_unused_the_batch_stays_open_on_it(connection: Connect
     assert settle(connection, invalid(batch, code="tx_too_late", sequence=batch["slot"])) == "succeeded"
 
 
-def test_once_the_slot_is_used_and_no_other_envelope_can_have_done_it_nobody_was_paid(
+@pytest.mark.parametrize("code", ["tx_bad_seq", "tx_bad_auth", "tx_too_late", "tx_nobody_knows"])
+def test_a_used_slot_settles_nothing_by_a_transaction_that_did_not_use_it(
+    connection: Connection, batch: Row, code: str
+) -> None:
+    """Its inner transaction may fly again in another fee bump: only what used the slot closes a batch."""
+    assert settle(connection, invalid(batch, code=code, sequence=batch["slot"])) == "signed"
+    assert payment_states(connection, batch["run_id"]) == ["in_flight"] * 3
+    assert settle(connection, report(batch, ledger=61)) == "succeeded"
+    assert payment_states(connection, batch["run_id"]) == ["paid"] * 3
+
+
+def test_a_code_that_uses_its_number_pays_nobody_once_the_number_is_used(
     connection: Connection, batch: Row
 ) -> None:
-    assert settle(connection, invalid(batch, sequence=batch["slot"])) == "failed"
+    code = "tx_bad_sponsorship"
+    assert settle(connection, invalid(batch, code=code, sequence=batch["slot"] - 1)) == "signed"
+    assert settle(connection, invalid(batch, code=code, sequence=batch["slot"])) == "failed"
     assert payment_states(connection, batch["run_id"]) == ["pending"] * 3
     assert results(connection, batch) == [("failed", None)] * 3
     assert channel_of(connection, batch)["sequence"] == batch["slot"]
     before = everything(connection)
-    assert settle(connection, invalid(batch, sequence=batch["slot"])) == "failed"
+    assert settle(connection, invalid(batch, code=code, sequence=batch["slot"])) == "failed"
     assert everything(connection) == before
     with refused(connection, "PL005"):
         settle(connection, report(batch))
 
 
-@pytest.mark.parametrize("code", ["tx_bad_seq", "tx_bad_auth"])
+@pytest.mark.parametrize("code", ["tx_bad_seq", "tx_bad_auth", "tx_bad_sponsorship"])
 @pytest.mark.parametrize("same_inner", [False, True])
 def test_a_used_slot_settles_nothing_while_another_envelope_may_have_used_it(
     connection: Connection, batch: Row, code: str, same_inner: bool
@@ -296,13 +309,13 @@ def test_a_used_slot_settles_nothing_while_another_envelope_may_have_used_it(
     assert payment_states(connection, batch["run_id"]) == ["paid"] * 3
 
 
-def test_when_all_envelopes_are_in_ledgers_and_unused_nobody_was_paid(
+def test_when_all_envelopes_are_in_ledgers_and_unused_the_slots_user_is_still_to_be_found(
     connection: Connection, batch: Row
 ) -> None:
     record(connection, batch, 2)
     assert settle(connection, invalid(batch, 1, sequence=batch["slot"] - 1)) == "signed"
-    assert settle(connection, invalid(batch, 2, sequence=batch["slot"])) == "failed"
-    assert payment_states(connection, batch["run_id"]) == ["pending"] * 3
+    assert settle(connection, invalid(batch, 2, sequence=batch["slot"])) == "signed"
+    assert payment_states(connection, batch["run_id"]) == ["in_flight"] * 3
 
 
 # quarantine_batch

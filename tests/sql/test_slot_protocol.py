@@ -106,7 +106,10 @@ MUTANTS: list[tuple[Callable[[World], None], list[Change]]] = [
     ),
     (
         late_report_of_an_unused_envelope,
-        [("settle_batch", "(e.ledger IS NULL OR e.result_code IN ('tx_success', 'tx_failed'))", "false")],
+        [
+            ("settle_batch", " OR settle_batch.result_code <> 'tx_bad_sponsorship' THEN", " THEN"),
+            ("settle_batch", "(e.ledger IS NULL OR e.result_code IN ('tx_success', 'tx_failed'))", "false"),
+        ],
     ),
     (
         claimed_while_in_flight,
