@@ -67,6 +67,14 @@ def credits_of(operations: Collection[dict[str, Any]], fundings: Collection[str]
     )
 
 
+_ENDS = {
+    "paid": {"paid"},
+    "failed": {"failed"},
+    "unpaid": {"failed", "cancelled"},
+    "either": {"paid", "failed", "cancelled"},
+}
+
+
 def judge_everything(
     database: Database,
     operations: Collection[dict[str, Any]],
@@ -77,7 +85,7 @@ def judge_everything(
     """What is wrong; nothing is when the list is empty.
 
     `foreign`: payments from the funding accounts that the test itself made. `expected`: for each payee's
-    reference "paid", "failed" or "either"; a payee that is missing in the database was left out.
+    reference a key of _ENDS; a payee that is missing in the database was left out.
     """
     faults = Faults()
     payments = believed(database)
@@ -93,11 +101,7 @@ def judge_everything(
     faults.add("stuck", [one for one in payments if one.state not in over and not one.quarantined])
     faults.add(
         "neither paid nor failed as it should be",
-        [
-            one
-            for one in payments
-            if one.state in over and expected[one.reference] not in (one.state, "either")
-        ],
+        [one for one in payments if one.state in over and one.state not in _ENDS[expected[one.reference]]],
     )
     faults.add("the database contradicts itself", _inconsistent(database))
     return faults.found

@@ -184,10 +184,10 @@ class World:
         self.expected |= {f"{name}-{pay.reference}": outcome for pay, outcome in pays}
 
     def cancelled(self, name: str) -> None:
-        """From now on a payee of this schedule may be paid or not."""
+        """From now on a payee of this schedule may be paid or not; one who can't be paid still is not."""
         for reference, outcome in self.expected.items():
-            if reference.startswith(f"{name}-") and outcome == "paid":
-                self.expected[reference] = "either"
+            if reference.startswith(f"{name}-"):
+                self.expected[reference] = "unpaid" if outcome == "failed" else "either"
 
     def drained(self, it: Company, amount: str) -> None:
         """The test itself took so much from a funding account."""
