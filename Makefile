@@ -4,7 +4,7 @@
 PY = .venv/bin/python
 TESTS ?= tests
 
-.PHONY: help docs demo demo-stop test check isolation model bench lint lock install-sql venv venv-dev clean
+.PHONY: help docs chaos demo demo-stop test check isolation model bench lint lock install-sql venv venv-dev clean
 
 help:
 	@echo 'make demo         pay a whole payroll on this machine, start to end (KEEP=1: leave it running)'
@@ -12,6 +12,7 @@ help:
 	@echo 'make test         lint, types and all tests (TESTS=tests/sql for a part)'
 	@echo 'make isolation    all interleavings of concurrent sessions (needs isolationtester)'
 	@echo 'make model        explore the protocol whole, and with each guard taken out (needs spin and gcc)'
+	@echo 'make chaos        random disasters, judged by the ledger (ROUNDS=10, SEED=…)'
 	@echo 'make bench        speed and memory, as ratios within one run'
 	@echo 'make lint         ruff, mypy, squawk'
 	@echo 'make install-sql  write db/install.sql again after a change in db/'
@@ -34,7 +35,10 @@ demo-stop: venv
 test: lint check
 
 check: venv-dev
-	$(PY) -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(TESTS)
+	$(PY) -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --ignore=tests/chaos $(TESTS)
+
+chaos: venv-dev
+	PAYLOCK_TEST_CHAOS_ROUNDS=$(or $(ROUNDS),1) PAYLOCK_TEST_CHAOS_SEED=$(or $(SEED),0) $(PY) -m pytest tests/chaos -s
 
 isolation: venv-dev
 	$(PY) -m tests.isolation
